@@ -1,0 +1,60 @@
+"""Book I: a tiny reverse-mode automatic differentiation over NumPy and CuPy.
+
+>>> from autograd import Tensor
+>>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+array([2., 4., 6.])
+
+Read backend.py, tape.py and then ops/, in this order; gradcheck.py checks them all.
+"""
+
+from autograd import operators as _operators  # gives Tensor its + * @ [] and methods
+from autograd.backend import DeviceError
+from autograd.ops.attention import attention
+from autograd.ops.conv import conv2d
+from autograd.ops.elementwise import (
+    abs,
+    add,
+    astype,
+    clip,
+    divide,
+    exp,
+    log,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    power,
+    relu,
+    sigmoid,
+    softplus,
+    sqrt,
+    subtract,
+    tanh,
+    to_device,
+    where,
+)
+from autograd.ops.linalg import einsum, linear, matmul
+from autograd.ops.loss import (
+    absolute_error,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    gaussian_mixture_log_likelihood,
+    poisson_negative_log_likelihood,
+    squared_error,
+)
+from autograd.ops.nn import batch_norm, dropout, layer_norm, log_softmax, max_pool, mean_pool, softmax
+from autograd.ops.reduce import logsumexp, max, mean, min, sum, var
+from autograd.ops.shape import (
+    broadcast_to,
+    concatenate,
+    getitem,
+    pad,
+    reshape,
+    split,
+    stack,
+    swapaxes,
+    transpose,
+)
+from autograd.tape import OPS, Tensor, composite, no_grad, op

@@ -1,0 +1,186 @@
+"""Is a derivative right?  A check that one can recite:
+
+    ⟨u, J v⟩  by central differences     must equal     ⟨Jᵀu, v⟩  by backward
+
+for a random direction v of an input and a random weighting u of the output, J being the Jacobian.  The left side moves
+the input a little along ±v and needs no derivative; the right side is one call of backward with u as the seed.  In
+float64 the two agree to about 1e-10, so that 1e-6 leaves room for curvature and none for mistakes.
+
+    from autograd.gradcheck import gradcheck
+    gradcheck(lambda x, w: (x @ w).tanh(), x, w)      # a function of Tensors, at arrays x and w
+    gradcheck(block, X, mask)                         # a Module: its parameters are checked as well
+
+    python -m autograd.gradcheck [name ...]           # every op of this package, as a table
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from autograd import backend
+from autograd.backend import Array
+from autograd.ops.shape import concatenate
+from autograd.tape import Tensor
+
+STEP = 1e-5  # the central difference errs by about STEP² by curvature and by 1e-16 / STEP by rounding
+
+
+class GradientError(AssertionError):
+    """A derivative that does not agree with the differences of its function."""
+
+
+def gradcheck(
+    function: Callable[..., Any], *inputs: Any, rtol: float = 1e-6, directions: int = 2, seed: int = 0
+) -> dict[str, float]:
+    """Check the derivative of a function, or Module, at the inputs; returns the relative error for each input.
+
+    Inputs of floating point are checked, one at a time, each along several directions; others (masks, labels, None) are
+    passed as they are.  So are the parameters of a Module, which is left as it was.  All is computed in float64.  A
+    function that draws random numbers must draw the same ones each time it is called; a Module's own generators are
+    rewound for it.  Raises GradientError, naming the input, where the relative error exceeds rtol.
+    """
+    rng = np.random.default_rng(seed)
+    inputs = tuple(_differentiable(x) for x in inputs)
+    checked = {f"input {i}": x for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad}
+    errors: dict[str, float] = {}
+    with _in_float64(function) as (parameters, rewind):
+        checked |= parameters
+
+        def outputs() -> list[Tensor]:
+            rewind()
+            result = function(*inputs)
+            return list(result) if isinstance(result, list | tuple) else [result]
+
+        for name, x in checked.items():
+            for _ in range(directions):
+                v = _draw(rng, x.data)
+                u = [_draw(rng, y.data) for y in outputs()]
+                by_differences, noise = _by_differences(outputs, x, v, u)
+                g = _pulled_back(outputs, x, u)
+                by_derivative = _inner([g], [v])
+                # Relative to the terms of the sum, since in the sum they may cancel; what is rounding is forgiven.
+                scale = max(abs(by_differences), _inner([abs(g)], [abs(v)])) + noise / rtol
+                error = abs(by_differences - by_derivative) / scale if scale else 0.0
+                errors[name] = max(errors.get(name, 0.0), error) if math.isfinite(error) else math.inf
+                if not error <= rtol:
+                    raise GradientError(
+                        f"the gradient of {name}, of shape {x.shape}, is wrong: ⟨u, J v⟩ = {by_differences:.8g} by "
+                        f"central differences, ⟨Jᵀu, v⟩ = {by_derivative:.8g} by backward; "
+                        f"relative error {error:.1e} > {rtol:g}"
+                    )
+    return errors
+
+
+def _differentiable(x: Any) -> Any:
+    data = x.data if isinstance(x, Tensor) else x
+    if isinstance(data, float) or (backend.is_array(data) and data.dtype.kind == "f"):
+        array = data if backend.is_array(data) else np.asarray(data)
+        return Tensor(array.astype("float64"), requires_grad=True)
+    return x
+
+
+def _draw(rng: np.random.Generator, like: Array) -> Array:
+    return backend.beside(rng.normal(size=like.shape), like)
+
+
+def _inner(a: list[Array], b: list[Array]) -> float:
+    return math.fsum(float((x * y).sum()) for x, y in zip(a, b, strict=True))
+
+
+def _by_differences(outputs: Callable[[], list[Tensor]], x: Tensor, v: Array, u: list[Array]) -> tuple[float, float]:
+    """⟨u, J v⟩ with J v ≈ (f(x + step v) − f(x − step v)) / 2 step, and how far rounding alone can put it off."""
+    if x.size == 0:
+        return 0.0, 0.0  # nowhere to move
+    here = x.data
+    try:
+        x.data = here + STEP * v
+        above = [y.data for y in outputs()]
+        x.data = here - STEP * v
+        below = [y.data for y in outputs()]
+    finally:
+        x.data = here
+    moved = [(a - b) / (2 * STEP) for a, b in zip(above, below, strict=True)]
+    noise = _inner([abs(w) for w in u], [abs(a) for a in above]) * 1e-16 / STEP
+    return _inner(u, moved), noise
+
+
+def _pulled_back(outputs: Callable[[], list[Tensor]], x: Tensor, u: list[Array]) -> Array:
+    """Jᵀu: one backward from all outputs, laid end to end, with u as the seed; 0 if no gradient arrives at x."""
+    xp, x.grad = backend.array_module(x.data), None
+    y = concatenate([y.reshape(-1) for y in outputs()])
+    if y.requires_grad:
+        y.backward(xp.concatenate([weight.reshape(-1) for weight in u]))
+    g = xp.zeros_like(x.data) if x.grad is None else x.grad
+    x.grad = None
+    return g
+
+
+@contextmanager
+def _in_float64(module: Any) -> Iterator[tuple[dict[str, Tensor], Callable[[], None]]]:
+    """A Module's parameters in float64, and a function that rewinds its random generators; restored at the end."""
+    if not hasattr(module, "named_tensors"):  # a plain function
+        yield {}, lambda: None
+        return
+    tensors = [t for _, t in module.named_tensors()]
+    before = [(t.data, t.grad) for t in tensors]
+    generators = [(g, g.bit_generator.state) for _, g in module.named_generators()]
+
+    def rewind() -> None:
+        for generator, state in generators:
+            generator.bit_generator.state = state
+
+    try:
+        for t in tensors:
+            t.data = t.data.astype("float64") if t.dtype.kind == "f" else t.data.copy()
+        yield dict(module.named_parameters()), rewind
+    finally:
+        rewind()
+        for t, (data, grad) in zip(tensors, before, strict=True):
+            t.data, t.grad = data, grad
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Check the named ops, or all, and print a table; 1 if one fails, 2 for a name that is no op."""
+    import autograd.cases as table
+
+    parser = argparse.ArgumentParser(prog="python -m autograd.gradcheck", description="Check the gradient of every op.")
+    parser.add_argument("names", nargs="*", metavar="name", help="ops to check (default: all of them)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random directions")
+    arguments = parser.parse_args(argv)
+    known = sorted(table.OPS)
+    for name in arguments.names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
+            parser.error(f"there is no op {name!r}; did you mean {', '.join(near)}?")
+
+    print(f"{'op':34} {'cases':>5}  {'largest relative error':>22}")
+    failed = []
+    for name in arguments.names or known:
+        cases = [case for case in table.CASES if case.op == name]
+        worst, message = 0.0, "" if cases else "no case: add one to autograd/cases.py"
+        for case in cases:
+            try:
+                worst = max(worst, *gradcheck(case.run, *case.inputs, seed=arguments.seed).values(), 0.0)
+            except GradientError as error:
+                worst, message = math.nan, f"{case.label or 'plain'}: {error}"
+        print(f"{name:34} {len(cases):5}  {worst:22.1e}  {'FAILED ' + message if message else 'ok'}")
+        failed += [name] * bool(message)
+    print(
+        f"{len(failed)} failed: {', '.join(failed)}" if failed else f"all {len(arguments.names or known)} agree to 1e-6"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

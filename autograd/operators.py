@@ -1,0 +1,90 @@
+"""What + * @ [] and the methods of a Tensor mean: one table, from Python's names to the ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from autograd.ops import elementwise as e
+from autograd.ops import linalg, reduce, shape
+from autograd.tape import Tensor
+
+
+def _reversed(op: Any) -> Any:
+    """For 2 − x, which Python asks of x as x.__rsub__(2)."""
+    return lambda x, y: op(y, x)
+
+
+def _reshape(x: Tensor, *lengths: Any) -> Tensor:
+    """x.reshape(2, 3) and x.reshape((2, 3)) are the same."""
+    return shape.reshape(x, lengths[0] if len(lengths) == 1 else lengths)
+
+
+def _transpose(x: Tensor, *axes: Any) -> Tensor:
+    """x.transpose(), x.transpose(1, 0) and x.transpose((1, 0))."""
+    return shape.transpose(x, (axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes) or None)
+
+
+def _to(x: Tensor, device: str) -> Tensor:
+    """x on a device: itself if it is there already, otherwise a copy from which gradients travel back."""
+    moved = e.to_device(x, device)
+    return x if moved.data is x.data else moved
+
+
+def _length(x: Tensor) -> int:
+    return len(x.data)
+
+
+def _iterate(x: Tensor) -> Iterator[Tensor]:
+    return (x[i] for i in range(len(x)))
+
+
+OPERATORS = {
+    "__add__": e.add,
+    "__radd__": _reversed(e.add),
+    "__sub__": e.subtract,
+    "__rsub__": _reversed(e.subtract),
+    "__mul__": e.multiply,
+    "__rmul__": _reversed(e.multiply),
+    "__truediv__": e.divide,
+    "__rtruediv__": _reversed(e.divide),
+    "__pow__": e.power,
+    "__rpow__": _reversed(e.power),
+    "__matmul__": linalg.matmul,
+    "__rmatmul__": _reversed(linalg.matmul),
+    "__neg__": e.negative,
+    "__abs__": e.abs,
+    "__getitem__": shape.getitem,
+    # Comparisons have no derivative: they give plain boolean arrays, ready to be masks.
+    "__lt__": lambda x, y: x.data < _value(y),
+    "__le__": lambda x, y: x.data <= _value(y),
+    "__gt__": lambda x, y: x.data > _value(y),
+    "__ge__": lambda x, y: x.data >= _value(y),
+    "__len__": _length,
+    "__iter__": _iterate,
+    "__bool__": lambda x: bool(x.data),
+    "__float__": lambda x: float(x.data),
+    "T": property(shape.transpose),
+    "to": _to,
+    "astype": e.astype,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "swapaxes": shape.swapaxes,
+    "sum": reduce.sum,
+    "mean": reduce.mean,
+    "max": reduce.max,
+    "min": reduce.min,
+    "var": reduce.var,
+    "exp": e.exp,
+    "log": e.log,
+    "sqrt": e.sqrt,
+    "tanh": e.tanh,
+}
+
+
+def _value(y: Any) -> Any:
+    return y.data if isinstance(y, Tensor) else y
+
+
+for name, meaning in OPERATORS.items():
+    setattr(Tensor, name, meaning)

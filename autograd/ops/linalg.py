@@ -1,0 +1,87 @@
+"""Products of matrices: the ops in which a network spends its time."""
+
+from __future__ import annotations
+
+import math
+
+from autograd.backend import Array, array_module
+from autograd.ops.common import leading_axes, unbroadcast
+from autograd.tape import Result, op
+
+
+@op
+def matmul(x: Array, y: Array) -> Result:
+    """z = x y          gx = g yᵀ,   gy = xᵀ g
+
+    The last two axes are matrices, all others batches that broadcast.  As in NumPy a vector on the left is a row, one
+    on the right a column, and the axis so added is dropped from the result.
+    """
+    xp = array_module(x, y)
+    if x.ndim == 0 or y.ndim == 0:
+        raise ValueError("a matrix product needs vectors or matrices; use * for a product with a number")
+    row, column = x.ndim == 1, y.ndim == 1
+    left = x[None, :] if row else x  # (..., n, d)
+    right = y[:, None] if column else y  # (..., d, e)
+
+    def matrices(g: Array) -> Array:
+        g = xp.expand_dims(g, -1) if column else g
+        return xp.expand_dims(g, -2) if row else g
+
+    def gx(g: Array) -> Array:
+        return unbroadcast(matrices(g) @ right.swapaxes(-1, -2), left.shape).reshape(x.shape)
+
+    def gy(g: Array) -> Array:
+        return unbroadcast(left.swapaxes(-1, -2) @ matrices(g), right.shape).reshape(y.shape)
+
+    return x @ y, (gx, gy)
+
+
+@op
+def einsum(subscripts: str, x: Array, y: Array) -> Result:
+    """z = einsum("ij,jk->ik", x, y): multiply where letters agree, sum over those that the result does not name
+
+    The derivative is an einsum too: gx takes g's letters and y's to x's.  Letters that x has to itself and that were
+    summed away are in neither, so gx is constant along them and is broadcast.
+    """
+    xp = array_module(x, y)
+    subscripts = subscripts.replace(" ", "")
+    inputs, arrow, output = subscripts.partition("->")
+    operands = inputs.split(",")
+    if not arrow:  # NumPy's rule: the letters that occur once, in the order of the alphabet
+        output = "".join(sorted(a for a in set(inputs) - {","} if inputs.count(a) == 1))
+    if len(operands) != 2 or "." in subscripts or any(len(set(s)) < len(s) for s in operands):
+        raise ValueError(
+            f"{subscripts!r}: einsum takes two operands, without an ellipsis or a letter repeated in one operand"
+        )
+    a, b = operands
+    z = xp.einsum(f"{a},{b}->{output}", x, y)
+
+    def pull(g: Array, mine: str, other: Array, others: str, shape: tuple[int, ...]) -> Array:
+        known = "".join(letter for letter in mine if letter in output + others)
+        gx = xp.einsum(f"{output},{others}->{known}", g, other)
+        gaps = tuple(i for i, letter in enumerate(mine) if letter not in known)
+        return xp.broadcast_to(xp.expand_dims(gx, gaps), shape)
+
+    return z, (None, lambda g: pull(g, a, y, b, x.shape), lambda g: pull(g, b, x, a, y.shape))
+
+
+@op
+def linear(x: Array, weight: Array, bias: Array | None = None) -> Result:
+    """y = x W + b          gx = g Wᵀ,   gW = xᵀ g,   gb = Σ g   (summed over all rows)
+
+    x is (..., d_in), W (d_in, d_out), b (d_out,).  All rows of all sets form one tall matrix: one large product is
+    several times faster than one small product for each set.
+    """
+    d_in, d_out = weight.shape
+    if x.ndim == 0 or x.shape[-1] != d_in:
+        raise ValueError(f"the last dimension of x must be {d_in}, the number of rows of the weight")
+    rows = math.prod(x.shape[:-1])
+    flat = x.reshape(rows, d_in)
+    y = flat @ weight
+    if bias is not None:
+        y += bias
+    return y.reshape(*x.shape[:-1], d_out), (
+        lambda g: (g.reshape(rows, d_out) @ weight.T).reshape(x.shape),
+        lambda g: flat.T @ g.reshape(rows, d_out),
+        lambda g: g.sum(axis=leading_axes(g)),
+    )

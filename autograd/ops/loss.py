@@ -1,0 +1,148 @@
+"""What training minimises, and the likelihood it maximises.
+
+A loss has a value for each element; reduction="mean" (the default) or "sum" makes one number of them, "none" leaves
+them.  The mean of no elements is 0, so that an empty batch does no harm.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from autograd.backend import Array, array_module, log_gamma
+from autograd.ops.common import once
+from autograd.ops.elementwise import logistic
+from autograd.tape import Result, op
+
+
+def reducible(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Give a pure loss the setting `reduction`, so that its vjps need only think of single elements."""
+
+    @functools.wraps(function)
+    def reduced(*inputs: Array, reduction: str = "mean", **settings: Any) -> Result:
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(f"reduction must be 'mean', 'sum' or 'none', given {reduction!r}")
+        losses, vjps = function(*inputs, **settings)
+        if reduction == "none":
+            return losses, vjps
+        share = 1 / max(losses.size, 1) if reduction == "mean" else 1
+        spread = once(lambda g: array_module(g).full(losses.shape, share, dtype=g.dtype) * g)
+        vjps = vjps if isinstance(vjps, tuple) else (vjps,)
+        return losses.sum() * share, tuple(lambda g, vjp=vjp: vjp(spread(g)) for vjp in vjps)
+
+    return reduced
+
+
+def _same_shape(x: Array, y: Array) -> None:
+    if x.shape != y.shape:  # (B,) beside (B, 1) would broadcast to (B, B) and train on nonsense
+        raise ValueError("prediction and target must have the same shape")
+
+
+@op
+@reducible
+def absolute_error(x: Array, y: Array) -> Result:
+    """ℓ = |x − y|          gx = g ⊙ sign(x − y),   gy = −gx"""
+    _same_shape(x, y)
+    xp, difference = array_module(x, y), x - y
+    return xp.abs(difference), (lambda g: g * xp.sign(difference), lambda g: -g * xp.sign(difference))
+
+
+@op
+@reducible
+def squared_error(x: Array, y: Array) -> Result:
+    """ℓ = (x − y)²          gx = 2 g ⊙ (x − y),   gy = −gx"""
+    _same_shape(x, y)
+    difference = x - y
+    return difference * difference, (lambda g: 2 * g * difference, lambda g: -2 * g * difference)
+
+
+@op
+@reducible
+def cross_entropy(logits: Array, *, labels: Array) -> Result:
+    """ℓ = −log softmax(z)[label] = log Σ eᶻ − z[label]          gz = g (softmax z − onehot(label))
+
+    logits are (..., classes), labels integers (...).
+    """
+    xp, classes = array_module(logits), logits.shape[-1]
+    if labels.dtype.kind not in "iu" or labels.shape != logits.shape[:-1]:
+        raise ValueError(
+            f"labels must be integers of shape {logits.shape[:-1]}, given {labels.dtype} of shape {labels.shape}"
+        )
+    # On a GPU the look would wait for the device, so a wrong label is the caller's business there.
+    if xp is np and labels.size and not (labels.min() >= 0 and labels.max() < classes):
+        raise ValueError(f"labels must lie in 0 … {classes - 1}, given {labels.min()} … {labels.max()}")
+    chosen = xp.arange(classes) == labels[..., None]  # onehot
+    log_p = logits - logits.max(axis=-1, keepdims=True)
+    log_p -= xp.log(xp.exp(log_p).sum(axis=-1, keepdims=True))
+    losses = -xp.where(chosen, log_p, 0).sum(axis=-1)
+    return losses, lambda g: g[..., None] * (xp.exp(log_p) - chosen)
+
+
+@op
+@reducible
+def binary_cross_entropy_with_logits(x: Array, target: Array) -> Result:
+    """ℓ = −t log σ(x) − (1 − t) log(1 − σ(x)) = max(x, 0) − x t + log(1 + e^−|x|)
+
+    gx = g (σ(x) − t),     gt = −g x
+    """
+    _same_shape(x, target)
+    xp = array_module(x, target)
+    losses = xp.maximum(x, 0) - x * target + xp.log1p(xp.exp(-xp.abs(x)))
+    return losses, (lambda g: g * (logistic(x) - target), lambda g: -g * x)
+
+
+@op
+@reducible
+def poisson_negative_log_likelihood(rate: Array, *, count: Array) -> Result:
+    """ℓ = −log Poisson(count; λ) = λ − count log λ + log count!          gλ = g (1 − count / λ)"""
+    xp = array_module(rate)
+    _same_shape(rate, count)
+    count = count.astype(rate.dtype)
+    counted = xp.where(count == 0, 1, rate)  # 0 log 0 = 0
+    losses = rate - count * xp.log(counted) + log_gamma(count + 1).astype(rate.dtype)
+    return losses, lambda g: g * (1 - count / counted)
+
+
+@op
+def gaussian_mixture_log_likelihood(x: Array, log_pi: Array, mu: Array, sigma: Array) -> Result:
+    """ℓᵢ = log Σₖ πₖ N(xᵢ; μₖ, diag σₖ²), for x (..., n, D), log π (..., k), μ and σ (..., k, D); ℓ is (..., n)
+
+    With the responsibilities rᵢₖ = πₖ N(xᵢ; μₖ, σₖ) / e^ℓᵢ, their share wᵢₖ = gᵢ rᵢₖ and zᵢₖ = (xᵢ − μₖ) / σₖ:
+
+    g log πₖ = Σᵢ wᵢₖ,     gμₖ = Σᵢ wᵢₖ zᵢₖ / σₖ,     gσₖ = Σᵢ wᵢₖ (zᵢₖ² − 1) / σₖ,     gxᵢ = −Σₖ wᵢₖ zᵢₖ / σₖ
+
+    One component at a time, so that memory grows with n D and not with n k D, and without opening the square (x − μ)²,
+    which would cancel; both count in hundreds of dimensions.
+    """
+    xp, components, D = array_module(x), range(mu.shape[-2]), x.shape[-1]
+    if mu.shape != sigma.shape or log_pi.shape != mu.shape[:-1] or (*x.shape[:-2], D) != (*mu.shape[:-2], mu.shape[-1]):
+        raise ValueError("expected x (..., n, D), log_pi (..., k), mu and sigma (..., k, D)")
+
+    def z(j: int) -> Array:
+        return (x - mu[..., j, None, :]) / sigma[..., j, None, :]  # (..., n, D)
+
+    constant = log_pi - xp.log(sigma).sum(axis=-1) - 0.5 * D * math.log(2 * math.pi)  # (..., k)
+    joint = xp.stack([constant[..., j, None] - 0.5 * (z(j) ** 2).sum(axis=-1) for j in components], axis=-1)
+    top = joint.max(axis=-1, keepdims=True)  # (..., n, 1)
+    r = xp.exp(joint - top)
+    total = r.sum(axis=-1, keepdims=True)
+    log_likelihood = (top + xp.log(total))[..., 0]
+    r /= total
+
+    def each(part: Callable[[int, Array], Array], g: Array) -> list[Array]:
+        return [part(j, (g * r[..., j])[..., None]) for j in components]  # w is (..., n, 1)
+
+    def gx(g: Array) -> Array:
+        return -sum(each(lambda j, w: w * z(j) / sigma[..., j, None, :], g))
+
+    def gmu(g: Array) -> Array:
+        return xp.stack(each(lambda j, w: (w * z(j)).sum(axis=-2), g), axis=-2) / sigma
+
+    def gsigma(g: Array) -> Array:
+        return xp.stack(each(lambda j, w: (w * (z(j) ** 2 - 1)).sum(axis=-2), g), axis=-2) / sigma
+
+    return log_likelihood, (gx, lambda g: (g[..., None] * r).sum(axis=-2), gmu, gsigma)

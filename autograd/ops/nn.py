@@ -1,0 +1,182 @@
+"""The layers of a network that are more than a product: softmax, normalisation, pooling over a set, dropout.
+
+A mask is boolean, True where an element is present.  What it hides has no influence at all, whatever is stored there:
+nan and infinity included, values and gradients alike.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from autograd.backend import Array, array_module, beside
+from autograd.ops.common import leading_axes, once
+from autograd.ops.reduce import axes_of, finish
+from autograd.tape import Result, op
+
+
+def masked_softmax(x: Array, axis: int, mask: Array | None) -> Array:
+    """eˣ / Σ eˣ over what is present; what is hidden gets exactly 0, and so does all where nothing is present."""
+    xp = array_module(x)
+    if x.shape[axis] == 0:
+        return xp.zeros_like(x)
+    if mask is not None:
+        x = xp.where(mask, x, -math.inf)
+    top = x.max(axis=axis, keepdims=True)  # subtracted so that no exponential overflows
+    e = xp.exp(x - xp.where(top == -math.inf, 0, top))
+    total = e.sum(axis=axis, keepdims=True)
+    e /= xp.where(total == 0, 1, total)
+    return e
+
+
+@op
+def softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> Result:
+    """y = eˣ / Σ eˣ          gx = y ⊙ (g − Σ g ⊙ y)"""
+    if mask is not None:
+        require_mask(mask)
+    y = masked_softmax(x, axis, mask)
+    return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
+
+
+@op
+def log_softmax(x: Array, *, axis: int = -1) -> Result:
+    """y = x − log Σ eˣ          gx = g − eʸ Σ g"""
+    xp = array_module(x)
+    if x.shape[axis] == 0:
+        return x, lambda g: g
+    y = x - x.max(axis=axis, keepdims=True)
+    y -= xp.log(xp.exp(y).sum(axis=axis, keepdims=True))
+    return y, lambda g: g - xp.exp(y) * g.sum(axis=axis, keepdims=True)
+
+
+@op
+def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, *, eps: float = 1e-5) -> Result:
+    """y = γ ⊙ x̂ + β,   x̂ = (x − mean x) / √(var x + ε), over the last axis
+
+    gx = (h − mean h − x̂ ⊙ mean(h ⊙ x̂)) / √(var x + ε)  with h = γ ⊙ g,     gγ = Σ g ⊙ x̂,     gβ = Σ g
+    """
+    xp = array_module(x)
+    centred = x - x.mean(axis=-1, keepdims=True)
+    inverse = 1 / xp.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
+    normal = centred * inverse
+    y = normal if gamma is None else normal * gamma
+    y = y if beta is None else y + beta
+
+    def gx(g: Array) -> Array:
+        h = g if gamma is None else g * gamma
+        return (h - h.mean(axis=-1, keepdims=True) - normal * (h * normal).mean(axis=-1, keepdims=True)) * inverse
+
+    return y, (
+        gx,
+        lambda g: (g * normal).sum(axis=leading_axes(g)),
+        lambda g: g.sum(axis=leading_axes(g)),
+    )
+
+
+def moments(x: Array, axis: int) -> tuple[Array, Array]:
+    """Mean and (biased) variance of each channel, the channels lying along an axis."""
+    others = tuple(a for a in range(x.ndim) if a != axis % x.ndim)
+    if x.size == 0:
+        raise ValueError("the statistics of an empty batch are not defined")
+    return x.mean(axis=others), x.var(axis=others)
+
+
+@op
+def batch_norm(
+    x: Array,
+    gamma: Array | None = None,
+    beta: Array | None = None,
+    *,
+    axis: int = 1,
+    eps: float = 1e-5,
+    statistics: tuple[Array, Array] | None = None,
+    frozen: bool = False,
+) -> Result:
+    """y = γ ⊙ x̂ + β,   x̂ = (x − μ) / √(σ² + ε), with μ, σ² of each channel along the axis
+
+    statistics = (μ, σ²) are the batch's own moments(x, axis) unless given.  If frozen they are constants, as in
+    evaluation; otherwise they count as functions of x, and the gradient is that of layer_norm with other axes.
+    """
+    xp = array_module(x)
+    others = tuple(a for a in range(x.ndim) if a != axis % x.ndim)
+    along = [1] * x.ndim
+    along[axis] = x.shape[axis]
+    mean, variance = (s.reshape(along) for s in (statistics or moments(x, axis)))
+    inverse = 1 / xp.sqrt(variance + eps)
+    normal = (x - mean) * inverse
+    y = normal if gamma is None else normal * gamma.reshape(along)
+    y = y if beta is None else y + beta.reshape(along)
+
+    @once
+    def channel_sums(g: Array) -> tuple[Array, Array]:
+        return (g * normal).sum(axis=others), g.sum(axis=others)  # gγ and gβ, which gx needs as well
+
+    def gx(g: Array) -> Array:
+        scale = inverse if gamma is None else inverse * gamma.reshape(along)
+        if frozen:
+            return g * scale
+        ggamma, gbeta = (s.reshape(along) / (x.size // x.shape[axis]) for s in channel_sums(g))
+        return (g - gbeta - normal * ggamma) * scale
+
+    return y, (gx, lambda g: channel_sums(g)[0], lambda g: channel_sums(g)[1])
+
+
+def require_mask(mask: Array, shape: tuple[int, ...] | None = None) -> None:
+    """Refuse a mask that is not boolean, or not of the shape."""
+    if getattr(mask, "dtype", None) != np.dtype(bool):
+        kind = getattr(mask, "dtype", type(mask).__name__)
+        raise TypeError(f"a mask is a boolean array, True where an element is present; given {kind}")
+    if shape is not None and mask.shape != shape:
+        raise ValueError(f"expected a mask of shape {shape}, given {mask.shape}")
+
+
+def _present(x: Array, axis: int, mask: Array | None) -> Array:
+    """The mask of x.shape[: axis + 1] as an array that broadcasts against x; all present where none is given."""
+    shape = x.shape[: axis + 1]
+    if mask is None:
+        mask = array_module(x).ones(shape, dtype=bool)
+    require_mask(mask, shape)
+    return mask.reshape(shape + (1,) * (x.ndim - len(shape)))
+
+
+@op
+def mean_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
+    """y = Σ x / n over the n elements present on an axis; 0 for an empty set          gx = g / n where present"""
+    xp, axes = array_module(x), axes_of(x, axis)
+    present = _present(x, axes[0], mask)
+    n = xp.maximum(present.sum(axis=axes, keepdims=True), 1).astype(x.dtype)
+    y = xp.where(present, x, 0).sum(axis=axes, keepdims=True) / n
+    return finish(y, axes, False, lambda g: xp.where(present, g / n, 0))
+
+
+@op
+def max_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
+    """y = max x over the elements present on an axis; 0 for an empty set          gx = g where x = y, in equal parts"""
+    xp, axes = array_module(x), axes_of(x, axis)
+    present = _present(x, axes[0], mask)
+    if x.shape[axes[0]] == 0:
+        return finish(x.sum(axis=axes, keepdims=True), axes, False, lambda g: xp.zeros_like(x))
+    x = xp.where(present, x, -math.inf)
+    y = xp.where(present.any(axis=axes, keepdims=True), x.max(axis=axes, keepdims=True), 0)
+
+    def vjp(g: Array) -> Array:
+        hits = ((x == y) & present).astype(g.dtype)
+        return hits * (g / xp.maximum(hits.sum(axis=axes, keepdims=True), 1))
+
+    return finish(y, axes, False, vjp)
+
+
+@op
+def dropout(x: Array, *, p: float, rng: np.random.Generator) -> Result:
+    """y = x ⊙ keep / (1 − p), each element kept with probability 1 − p          gx = g ⊙ keep / (1 − p)
+
+    The numbers are drawn on the CPU whatever the device, so that every device sees the same ones.
+    """
+    if not 0 <= p < 1:
+        raise ValueError(f"the probability p of dropping an element must lie in [0, 1), given {p}")
+    if p == 0:
+        return x, lambda g: g
+    keep = beside(rng.random(x.shape, dtype=x.dtype) >= p, x) * (1 / (1 - p))
+    keep = keep.astype(x.dtype)
+    return x * keep, lambda g: g * keep

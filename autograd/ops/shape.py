@@ -1,0 +1,110 @@
+"""Ops that move elements about without changing them.  Their derivatives move the gradients back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from autograd.backend import Array, array_module, is_array, scatter_add
+from autograd.ops.common import unbroadcast
+from autograd.tape import Result, Tensor, composite, op
+
+
+@op
+def reshape(x: Array, *, shape: int | tuple[int, ...]) -> Result:
+    """The same elements in the same order under another shape, of which one length may be −1."""
+    before = x.shape
+    return x.reshape(shape), lambda g: g.reshape(before)
+
+
+@op
+def transpose(x: Array, *, axes: Sequence[int] | None = None) -> Result:
+    """Axis i of the result is axis axes[i] of x; by default in reverse order."""
+    axes = tuple(reversed(range(x.ndim)) if axes is None else axes)
+    y = x.transpose(axes)
+    back = tuple(axes.index(i) if i in axes else axes.index(i - x.ndim) for i in range(x.ndim))
+    return y, lambda g: g.transpose(back)
+
+
+@op
+def swapaxes(x: Array, *, axis1: int, axis2: int) -> Result:
+    """x with two of its axes exchanged."""
+    return x.swapaxes(axis1, axis2), lambda g: g.swapaxes(axis1, axis2)
+
+
+@op
+def broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Result:
+    """x copied along new axes, and along those of length 1          gx = Σ of g over the copies"""
+    before = x.shape
+    return array_module(x).broadcast_to(x, shape), lambda g: unbroadcast(g, before)
+
+
+@op
+def concatenate(*xs: Array, axis: int = 0) -> Result:
+    """The inputs one after another along an axis          each receives its own part of g"""
+    if not xs:
+        raise ValueError("expected at least one input, given an empty list")
+    y = array_module(*xs).concatenate(xs, axis=axis)
+    vjps, start = [], 0
+    for x in xs:
+        part = [slice(None)] * x.ndim
+        part[axis] = slice(start, start + x.shape[axis])
+        vjps.append(lambda g, part=tuple(part): g[part])
+        start += x.shape[axis]
+    return y, tuple(vjps)
+
+
+@op
+def stack(*xs: Array, axis: int = 0) -> Result:
+    """The inputs side by side along a new axis          each receives its own slice of g"""
+    if not xs:
+        raise ValueError("expected at least one input, given an empty list")
+    xp = array_module(*xs)
+    y = xp.stack(xs, axis=axis)
+    return y, tuple(lambda g, i=i: xp.take(g, i, axis=axis) for i in range(len(xs)))
+
+
+@composite
+def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+    """x cut along an axis into equal sections, or at the given places, as a list; concatenate undoes it."""
+    x = x if isinstance(x, Tensor) else Tensor(x)
+    length = x.shape[axis]
+    if isinstance(sections, int):
+        if sections < 1 or length % sections:
+            raise ValueError(f"split of {x.shape}: {length} elements on axis {axis} do not divide into {sections}")
+        sections = range(length // sections, length, length // sections) if length else [0] * (sections - 1)
+    edges = [0, *sections, length]
+    before = (slice(None),) * (axis % x.ndim)
+    return [getitem(x, (*before, slice(a, b))) for a, b in pairwise(edges)]
+
+
+@op
+def getitem(x: Array, *, index: Any) -> Result:
+    """y = x[index]          gx = 0 everywhere but gx[index] += g
+
+    Slices, integers, integer arrays and boolean masks.  An element that an integer array picks twice receives both
+    gradients; the other kinds pick none twice, so plain assignment does.
+    """
+    xp, shape, dtype = array_module(x), x.shape, x.dtype
+    parts = index if isinstance(index, tuple) else (index,)
+    repeats = any(isinstance(p, list) or (is_array(p) and p.dtype != bool) for p in parts)
+
+    def vjp(g: Array) -> Array:
+        gx = xp.zeros(shape, dtype)
+        if repeats:
+            scatter_add(gx, index, g)
+        else:
+            gx[index] = g
+        return gx
+
+    return x[index], vjp
+
+
+@op
+def pad(x: Array, *, widths: Sequence[tuple[int, int]], value: float = 0.0) -> Result:
+    """x with widths[i] = (before, after) copies of the value around it on axis i          gx = g without them"""
+    if len(widths) != x.ndim:
+        raise ValueError(f"expected a pair of widths for each of {x.ndim} axes, given {len(widths)}")
+    inside = tuple(slice(before, before + size) for (before, _), size in zip(widths, x.shape, strict=True))
+    return array_module(x).pad(x, widths, constant_values=value), lambda g: g[inside]

@@ -1,0 +1,98 @@
+"""Every op of the case table: right against an oracle, right in its gradient, true to its dtype, on every device."""
+
+import numpy as np
+import pytest
+from oracles import ORACLES
+
+from autograd import Tensor, backend
+from autograd.cases import CASES, OPS, Case
+from autograd.gradcheck import gradcheck
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def tensors(case: Case, dtype: str, device: str, requires_grad: bool = True) -> list:
+    """The case's inputs, its floating arrays as Tensors of a dtype on a device."""
+    return [
+        Tensor(backend.to_device(x.astype(dtype), device), requires_grad)
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f"
+        else x
+        for x in case.inputs
+    ]
+
+
+def parts(result: Tensor | list[Tensor]) -> list[Tensor]:
+    return result if isinstance(result, list) else [result]
+
+
+def test_every_op_has_a_case_and_an_oracle():
+    assert {case.op for case in CASES} == set(OPS)
+    assert set(ORACLES) == set(OPS)
+
+
+@every_case
+def test_gradient(case: Case, device: str):
+    inputs = [backend.to_device(x, device) if isinstance(x, np.ndarray) else x for x in case.inputs]
+    gradcheck(case.run, *inputs)
+
+
+@every_case
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_forward_equals_the_naive_oracle(case: Case, dtype: str, device: str):
+    # The oracle sees the rounded inputs, so that what is compared is the op's own error.
+    rounded = [
+        x.astype(dtype).astype("float64") if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
+        for x in case.inputs
+    ]
+    settings = case.arguments()
+    if case.op == "dropout":  # drawn in the dtype of x, as the op draws
+        rounded = [x.astype(dtype) for x in rounded]
+    expected = ORACLES[case.op](*rounded, **settings)
+    results = parts(case.run(*tensors(case, dtype, device, requires_grad=False)))
+    expected = expected if isinstance(expected, list) else [expected]
+    rtol = 1e-12 if dtype == "float64" else 2e-5
+    for got, want in zip(results, expected, strict=True):
+        scale = np.abs(want[np.isfinite(want)]).max(initial=0.0)
+        np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=rtol * scale * 1e-2 + 1e-300)
+
+
+@every_case
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dtype_and_shape_survive_forward_and_backward(case: Case, dtype: str, device: str):
+    if case.op == "astype":
+        pytest.skip("its business is to change the dtype")
+    inputs = tensors(case, dtype, device)
+    for y in parts(case.run(*inputs)):
+        assert y.dtype == dtype
+        y.backward(np.ones(y.shape))
+    for x in inputs:
+        if isinstance(x, Tensor):
+            assert x.grad.dtype == dtype and x.grad.shape == x.shape
+            assert backend.array_module(x.grad) is backend.array_module(x.data)
+
+
+@every_case
+def test_no_gradient_is_computed_for_an_input_that_needs_none(case: Case):
+    """With one input in need of a gradient, the Node keeps that one's vjp and no other: none else can be called."""
+    if case.op == "split":
+        pytest.skip("made of getitem")
+    inputs = tensors(case, "float64", "cpu")
+    for wanted in [x for x in inputs if isinstance(x, Tensor)]:
+        alone = [x.detach() if isinstance(x, Tensor) and x is not wanted else x for x in inputs]
+        y = case.run(*alone)
+        assert y.node.parents == [wanted] and len(y.node.vjps) == 1
+
+
+@every_case
+def test_inputs_are_left_as_they_were(case: Case):
+    """Forward and backward write only into arrays of their own."""
+    inputs = tensors(case, "float64", "cpu")
+    before = [x.data.copy() if isinstance(x, Tensor) else x for x in inputs]
+    for y in parts(case.run(*inputs)):
+        seed = np.random.default_rng(0).normal(size=y.shape)
+        kept = seed.copy()
+        y.backward(seed)
+        np.testing.assert_array_equal(seed, kept)
+    for x, old in zip(inputs, before, strict=True):
+        if isinstance(x, Tensor):
+            np.testing.assert_array_equal(x.data, old)
