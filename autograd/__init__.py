@@ -9,7 +9,7 @@ array([2., 4., 6.])
 Read backend.py, tape.py and then ops/, in this order; gradcheck.py checks them all.
 """
 
-from autograd import operators as _operators  # gives Tensor its + * @ [] and methods
+from autograd import operators  # gives Tensor its + * @ [] and methods
 from autograd.backend import DeviceError
 from autograd.ops.attention import attention
 from autograd.ops.conv import conv2d
@@ -58,3 +58,5 @@ from autograd.ops.shape import (
     transpose,
 )
 from autograd.tape import OPS, Tensor, composite, no_grad, op
+
+PROJECT = "minisets"  # how minisets tells this package from the other one that is named autograd

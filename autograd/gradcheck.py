@@ -30,7 +30,7 @@ from autograd.backend import Array
 from autograd.ops.shape import concatenate
 from autograd.tape import Tensor
 
-STEP = 1e-5  # the central difference errs by about STEP² by curvature and by 1e-16 / STEP by rounding
+STEP = 1e-5  # the central difference errs by about STEP² by curvature and by 1e-15 / STEP by rounding
 
 
 class GradientError(AssertionError):
@@ -99,16 +99,16 @@ def _by_differences(outputs: Callable[[], list[Tensor]], x: Tensor, v: Array, u:
     """⟨u, J v⟩ with J v ≈ (f(x + step v) − f(x − step v)) / 2 step, and how far rounding alone can put it off."""
     if x.size == 0:
         return 0.0, 0.0  # nowhere to move
-    here = x.data
+    here, xp = x.data, backend.array_module(x.data)
     try:
-        x.data = here + STEP * v
+        x.data = xp.asarray(here + STEP * v)
         above = [y.data for y in outputs()]
-        x.data = here - STEP * v
+        x.data = xp.asarray(here - STEP * v)
         below = [y.data for y in outputs()]
     finally:
         x.data = here
     moved = [(a - b) / (2 * STEP) for a, b in zip(above, below, strict=True)]
-    noise = _inner([abs(w) for w in u], [abs(a) for a in above]) * 1e-16 / STEP
+    noise = _inner([abs(w) for w in u], [abs(a) for a in above]) * 1e-15 / STEP
     return _inner(u, moved), noise
 
 

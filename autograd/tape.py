@@ -67,7 +67,7 @@ class Tensor:
         self.requires_grad = requires_grad
         self.node: Node | None = None
         self.grad: Array | None = None
-        if self.dtype.kind not in "biuf":
+        if self.data.dtype.kind not in "biuf":
             raise TypeError(f"a Tensor holds numbers; given an array of dtype {self.dtype}")
         if requires_grad and self.dtype not in ("float32", "float64"):
             raise TypeError(
@@ -276,12 +276,12 @@ def _floating_tensor(name: str, inputs: tuple) -> Tensor | None:
     """The Tensor whose dtype and device the op computes in; two that disagree are refused, nothing is promoted."""
     like = None
     for x in inputs:
-        if isinstance(x, Tensor) and x.dtype.kind == "f":
+        if isinstance(x, Tensor) and x.data.dtype.kind == "f":
             if like is None:
                 like = x
-            elif x.dtype != like.dtype:
+            elif x.data.dtype != like.data.dtype:
                 raise TypeError(f"{name} of a {like.dtype} and a {x.dtype} Tensor: convert one of them with .astype")
-            elif x.device != like.device:
+            elif backend.array_module(x.data) is not backend.array_module(like.data):
                 raise TypeError(f"{name} of a Tensor on {like.device} and one on {x.device}: move one with .to")
     return like
 
@@ -293,10 +293,14 @@ def _constant(value: Any, like: Tensor | None) -> Any:
     What is no number at all (a boolean mask, None, a string) keeps its type.
     """
     if isinstance(value, Tensor):
+        if value.data.dtype.kind == "f":
+            return value.data
         value = value.data
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, list) or (like is None and isinstance(value, int | float)):
+    if isinstance(value, int | float):
+        return value if like is not None else np.asarray(value)
+    if isinstance(value, list):
         value = np.asarray(value)
     if like is None or not backend.is_array(value):
         return value

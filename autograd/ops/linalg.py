@@ -17,7 +17,7 @@ def matmul(x: Array, y: Array) -> Result:
     on the right a column, and the axis so added is dropped from the result.
     """
     xp = array_module(x, y)
-    if x.ndim == 0 or y.ndim == 0:
+    if 0 in (getattr(x, "ndim", 0), getattr(y, "ndim", 0)):
         raise ValueError("a matrix product needs vectors or matrices; use * for a product with a number")
     row, column = x.ndim == 1, y.ndim == 1
     left = x[None, :] if row else x  # (..., n, d)

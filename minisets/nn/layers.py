@@ -1,0 +1,114 @@
+"""The layers that networks are made of.  Each takes an explicit `rng` where it draws numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from autograd import Tensor, batch_norm, conv2d, dropout, layer_norm, linear
+from autograd.ops.nn import moments
+from minisets.nn import init
+from minisets.nn.module import Module
+
+
+class Linear(Module):
+    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch keeps the transpose)."""
+
+    def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator) -> None:
+        self.weight = init.fan_in_uniform(rng, (d_in, d_out), fan_in=d_in)
+        self.bias = init.fan_in_uniform(rng, (d_out,), fan_in=d_in) if bias else None
+
+    def forward(self, X: Any) -> Tensor:
+        return linear(X, self.weight, self.bias)
+
+
+class LayerNorm(Module):
+    """Each row brought to mean 0 and variance 1, then scaled by γ and shifted by β."""
+
+    def __init__(self, d: int, *, eps: float = 1e-5) -> None:
+        self.gamma, self.beta = init.constant((d,), 1.0), init.constant((d,), 0.0)
+        self.eps = eps
+
+    def forward(self, X: Any) -> Tensor:
+        return layer_norm(X, self.gamma, self.beta, eps=self.eps)
+
+
+class BatchNorm(Module):
+    """Each channel brought to mean 0 and variance 1 over the batch, then scaled by γ and shifted by β.
+
+    The channels lie along an axis: 1 for images (N, C, H, W), −1 for the features of a set.  In training the batch's
+    own statistics are used, and running ones follow them, r ← (1 − momentum) r + momentum · batch, the variance being
+    the unbiased one; in evaluation the running ones are used.
+    """
+
+    def __init__(self, channels: int, *, axis: int = 1, momentum: float = 0.1, eps: float = 1e-5) -> None:
+        self.gamma, self.beta = init.constant((channels,), 1.0), init.constant((channels,), 0.0)
+        self.running_mean = Tensor(np.zeros(channels, dtype="float32"))
+        self.running_variance = Tensor(np.ones(channels, dtype="float32"))
+        self.axis, self.momentum, self.eps = axis, momentum, eps
+
+    def forward(self, X: Any) -> Tensor:
+        X = X if isinstance(X, Tensor) else Tensor(X).to(self.gamma.device).astype(self.gamma.dtype)
+        statistics = (self.running_mean.data, self.running_variance.data)
+        if self.training:
+            statistics = mean, variance = moments(X.data, self.axis)
+            n = X.size // X.shape[self.axis]
+            self._follow(self.running_mean, mean)
+            self._follow(self.running_variance, variance * (n / max(n - 1, 1)))
+        return batch_norm(
+            X, self.gamma, self.beta, axis=self.axis, eps=self.eps, statistics=statistics, frozen=not self.training
+        )
+
+    def _follow(self, running: Tensor, batch: Any) -> None:
+        running.data *= 1 - self.momentum
+        running.data += self.momentum * batch
+
+
+class Conv2d(Module):
+    """Images (N, C_in, H, W) to (N, C_out, H', W') by a kernel of the given size, at every stride-th place."""
+
+    def __init__(
+        self,
+        c_in: int,
+        c_out: int,
+        size: int | tuple[int, int],
+        *,
+        stride: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] = 0,
+        bias: bool = True,
+        rng: np.random.Generator,
+    ) -> None:
+        height, width = (size, size) if isinstance(size, int) else size
+        fan_in = c_in * height * width
+        self.weight = init.fan_in_uniform(rng, (c_out, c_in, height, width), fan_in)
+        self.bias = init.fan_in_uniform(rng, (c_out,), fan_in) if bias else None
+        self.stride, self.padding = stride, padding
+
+    def forward(self, X: Any) -> Tensor:
+        return conv2d(X, self.weight, self.bias, stride=self.stride, padding=self.padding)
+
+
+class Dropout(Module):
+    """In training each element is zeroed with probability p and the others grow by 1/(1 − p); otherwise nothing."""
+
+    def __init__(self, p: float, *, rng: np.random.Generator) -> None:
+        if not 0 <= p < 1:
+            raise ValueError(f"the probability p of dropping an element must lie in [0, 1), given {p}")
+        self.p, self.rng = p, rng
+
+    def forward(self, X: Any) -> Tensor:
+        return dropout(X, p=self.p if self.training else 0.0, rng=self.rng)
+
+
+class Sequential(Module):
+    """One layer after another; a layer is a Module or any function of a Tensor, such as relu."""
+
+    def __init__(self, *layers: Callable[[Any], Any]) -> None:
+        self.layers = list(layers)
+
+    def forward(self, X: Any) -> Any:
+        for layer in self.layers:
+            X = layer(X)
+        return X

@@ -1,0 +1,122 @@
+"""Module: a function with parameters.
+
+A Module is an ordinary object.  Whatever Tensors, Modules and random generators are found in its attributes (in lists,
+tuples and dictionaries too) belong to it, in the order in which the attributes were set, under names such as
+"layers.0.weight".  A Tensor that requires a gradient is a parameter; one that does not is part of the state all the
+same, such as the running mean of a BatchNorm or a parameter that was frozen.
+
+    class Affine(Module):
+        def __init__(self, d, *, rng):
+            self.weight = init.fan_in_uniform(rng, (d, d), fan_in=d)
+
+        def forward(self, X):
+            return X @ self.weight
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from autograd import Tensor, backend
+from autograd.backend import Array
+from minisets.state import fit, overwrite
+
+
+class Module:
+    training = True  # whether dropout drops and batch norm looks at the batch; set by train() and eval()
+
+    def forward(self, *inputs: Any, **settings: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+    def __call__(self, *inputs: Any, **settings: Any) -> Any:
+        return self.forward(*inputs, **settings)
+
+    # ---- what belongs to it
+
+    def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Every Tensor of the state, each once, by its dotted name."""
+        return ((name, x) for name, x in _walk(self) if isinstance(x, Tensor))
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """The Tensors that are trained."""
+        return ((name, x) for name, x in self.named_tensors() if x.requires_grad)
+
+    def parameters(self) -> list[Tensor]:
+        """The Tensors that are trained, in the order of named_parameters()."""
+        return [x for _, x in self.named_parameters()]
+
+    def named_generators(self) -> Iterator[tuple[str, np.random.Generator]]:
+        """The random generators, whose state a checkpoint must keep."""
+        return ((name, x) for name, x in _walk(self) if isinstance(x, np.random.Generator))
+
+    def modules(self) -> Iterator[Module]:
+        """This Module and every one inside it."""
+        return (x for _, x in _walk(self) if isinstance(x, Module))
+
+    # ---- what can be done to it
+
+    def train(self, training: bool = True) -> Self:
+        for module in self.modules():
+            module.training = training
+        return self
+
+    def eval(self) -> Self:
+        return self.train(False)
+
+    def to(self, device: str) -> Self:
+        """Move all Tensors to a device, in place; an optimizer is made after the move."""
+        return self._apply(lambda data: backend.to_device(data, device))
+
+    def astype(self, dtype: Any) -> Self:
+        """Turn all floating-point Tensors into another dtype, in place."""
+        return self._apply(lambda data: data.astype(dtype) if data.dtype.kind == "f" else data)
+
+    def _apply(self, function: Callable[[Array], Array]) -> Self:
+        changed = [(x, function(x.data)) for _, x in self.named_tensors()]  # all of it works, or nothing is changed
+        for x, data in changed:
+            x.data, x.grad = data, None
+        return self
+
+    # ---- saving and loading
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """A copy of the state, by name, as NumPy arrays."""
+        return {name: np.array(x.numpy()) for name, x in self.named_tensors()}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Take over a state of the same names and shapes; anything else is refused before a number is changed."""
+        overwrite(self.matching(state))
+
+    def matching(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+        """Each array of mine with the one of the same name, or a ValueError that says what does not fit."""
+        return fit(type(self).__name__, {name: x.data for name, x in self.named_tensors()}, state)
+
+    def __repr__(self) -> str:
+        count = sum(x.size for x in self.parameters())
+        lines = [f"{type(self).__name__}: {count:,} parameters"]
+        lines += [f"  {name:24} {x.shape}" for name, x in self.named_tensors()]
+        return "\n".join(lines)
+
+
+def _walk(root: Any) -> Iterator[tuple[str, Any]]:
+    """Every value inside, with its dotted name, depth first and in order; what occurs twice is given once."""
+    seen: set[int] = set()
+    waiting = [("", root)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, Module | Tensor | np.random.Generator):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            yield name, value
+        inside = (
+            vars(value) if isinstance(value, Module)
+            else value if isinstance(value, dict)
+            else dict(enumerate(value)) if isinstance(value, list | tuple)
+            else {}
+        )  # fmt: skip
+        prefix = f"{name}." if name else ""
+        waiting += [(f"{prefix}{key}", part) for key, part in reversed(inside.items())]

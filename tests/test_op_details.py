@@ -1,0 +1,110 @@
+"""Corners of single ops that the case table does not reach: ties, refusals, limits."""
+
+import numpy as np
+import pytest
+
+import autograd as ag
+from autograd import Tensor
+
+
+def gradient(function, *values):
+    x = Tensor(np.array(values), requires_grad=True)
+    y = function(x)
+    y.backward(np.ones(y.shape))
+    return x.grad
+
+
+def test_ties_share_the_gradient():
+    np.testing.assert_array_equal(gradient(ag.max, 2.0, 1.0, 2.0), [0.5, 0.0, 0.5])
+    np.testing.assert_array_equal(gradient(ag.min, 2.0, 1.0, 1.0), [0.0, 0.5, 0.5])
+    np.testing.assert_array_equal(gradient(lambda x: ag.max_pool(x, axis=0), 3.0, 3.0), [0.5, 0.5])
+    for op in (ag.maximum, ag.minimum):
+        x, y = Tensor([1.0], requires_grad=True), Tensor([1.0], requires_grad=True)
+        op(x, y).sum().backward()
+        np.testing.assert_array_equal([x.grad, y.grad], [[0.5], [0.5]])
+
+
+def test_kinks_have_a_defined_derivative():
+    np.testing.assert_array_equal(gradient(ag.relu, -1.0, 0.0, 1.0), [0, 0, 1])
+    np.testing.assert_array_equal(gradient(ag.abs, -1.0, 0.0, 1.0), [-1, 0, 1])
+    np.testing.assert_array_equal(gradient(lambda x: ag.clip(x, low=0, high=1), -1.0, 0.0, 1.0, 2.0), [0, 1, 1, 0])
+
+
+def test_powers_of_zero():
+    np.testing.assert_array_equal(gradient(lambda x: x**2, 0.0, 1.0), [0, 2])
+    np.testing.assert_array_equal(gradient(lambda x: x**0, 0.0, 1.0), [0, 0])
+    np.testing.assert_array_equal(gradient(lambda y: ag.power(0.0, y), 1.0, 2.0), [0, 0])
+
+
+def test_logsumexp_of_nothing_but_minus_infinity():
+    x = Tensor(np.array([[-np.inf, -np.inf], [0.0, -np.inf]]), requires_grad=True)
+    y = ag.logsumexp(x, axis=1)
+    np.testing.assert_array_equal(y.data, [-np.inf, 0.0])
+    y.backward(np.ones(2))
+    np.testing.assert_array_equal(x.grad, [[0.0, 0.0], [1.0, 0.0]])
+
+
+def test_dropout_keeps_the_mean_and_draws_the_same_for_the_same_seed():
+    x = np.ones((1000, 100))
+    y = ag.dropout(x, p=0.3, rng=np.random.default_rng(0)).data
+    assert set(np.unique(y)) == {0.0, 1 / 0.7}
+    assert abs(y.mean() - 1) < 5 * np.sqrt(0.3 / 0.7 / x.size)  # five standard deviations
+    np.testing.assert_array_equal(y, ag.dropout(x, p=0.3, rng=np.random.default_rng(0)).data)
+    rng = np.random.default_rng(0)
+    ag.dropout(x, p=0.0, rng=rng)
+    assert rng.random() == np.random.default_rng(0).random()  # nothing was drawn
+
+
+def test_poisson_of_rate_zero_and_count_zero():
+    assert ag.poisson_negative_log_likelihood(np.zeros(1), count=np.zeros(1)).item() == 0
+
+
+x, image = Tensor(np.ones((2, 3))), np.ones((1, 2, 4, 4))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: x.sum(axis=2), ValueError, r"sum of \(2, 3\): axis 2 does not exist: the input has 2 dim"),
+        (lambda: x.sum(axis=(0, -3)), ValueError, "axis -3 does not exist"),
+        (lambda: ag.mean(np.ones((2, 0)), axis=1), ValueError, "the mean of no elements"),
+        (lambda: ag.max(np.ones((2, 0)), axis=1), ValueError, "the maximum of no elements"),
+        (lambda: ag.min(np.ones((2, 0)), axis=1), ValueError, "the minimum of no elements"),
+        (lambda: ag.var(np.ones(1), ddof=1), ValueError, r"the variance of 1 element\(s\) with ddof=1"),
+        (lambda: ag.reshape(x, (4,)), ValueError, r"reshape of \(2, 3\): cannot reshape"),
+        (lambda: ag.concatenate([]), ValueError, "concatenate of : expected at least one input"),
+        (lambda: ag.stack([]), ValueError, "stack of : expected at least one input"),
+        (lambda: ag.split(x, 2, axis=1), ValueError, "3 elements on axis 1 do not divide into 2"),
+        (lambda: ag.pad(x, [(1, 1)]), ValueError, "a pair of widths for each of 2 axes, given 1"),
+        (lambda: x @ x, ValueError, r"matmul of \(2, 3\), \(2, 3\): "),
+        (lambda: ag.matmul(x, 2.0), ValueError, "use \\* for a product with a number"),
+        (lambda: ag.einsum("ii,ij->j", x, x), ValueError, "'ii,ij->j': einsum takes two operands"),
+        (lambda: ag.einsum("...i,ij->j", x, x), ValueError, "without an ellipsis"),
+        (lambda: ag.linear(x, np.ones((4, 2))), ValueError, "the last dimension of x must be 4"),
+        (lambda: ag.softmax(x, mask=np.ones((2, 3))), TypeError, "a mask is a boolean array.*given float64"),
+        (lambda: ag.softmax(x, mask=[[True] * 3] * 2), TypeError, "a mask is a boolean array.*given list"),
+        (lambda: ag.mean_pool(x, axis=0, mask=np.ones(3, bool)), ValueError, r"mask of shape \(2,\), given \(3,\)"),
+        (lambda: ag.attention(x, x, x, mask=np.ones(4, bool)), ValueError, r"a mask for 2 keys.*given \(1, 4\)"),
+        (lambda: ag.attention(x, x, x, mask=np.ones(2)), TypeError, "a mask is a boolean array"),
+        (lambda: ag.attention(x, np.ones((2, 4)), x), ValueError, r"attention of \(2, 3\), \(2, 4\), \(2, 3\)"),
+        (lambda: ag.batch_norm(np.ones((0, 3))), ValueError, "the statistics of an empty batch"),
+        (lambda: ag.conv2d(image, np.ones((1, 3, 2, 2))), ValueError, "that agree in C_in"),
+        (lambda: ag.conv2d(image, np.ones((1, 2, 5, 5))), ValueError, "kernel of 5×5 is larger than the padded image"),
+        (lambda: ag.conv2d(image, np.ones((1, 2, 2, 2)), stride=0), ValueError, "a stride of at least 1"),
+        (lambda: ag.dropout(x, p=1.0, rng=np.random.default_rng(0)), ValueError, r"must lie in \[0, 1\), given 1.0"),
+        (lambda: ag.squared_error(x, np.ones((2, 1))), ValueError, "prediction and target must have the same shape"),
+        (lambda: ag.squared_error(x, x, reduction="all"), ValueError, "must be 'mean', 'sum' or 'none', given 'all'"),
+        (lambda: ag.cross_entropy(x, np.ones(2)), ValueError, "labels must be integers"),
+        (lambda: ag.cross_entropy(x, np.array([0, 3])), ValueError, "labels must lie in 0 … 2, given 0 … 3"),
+        (lambda: ag.cross_entropy(x, np.array([0, -1])), ValueError, "labels must lie in 0 … 2, given -1 … 0"),
+        (
+            lambda: ag.gaussian_mixture_log_likelihood(x, np.ones(2), np.ones((2, 4)), np.ones((2, 4))),
+            ValueError,
+            r"expected x \(\.\.\., n, D\)",
+        ),
+        (lambda: x.to("gpu"), ValueError, "unknown device 'gpu'; expected 'cpu', 'cuda' or 'cuda:1'"),
+    ],
+)
+def test_wrong_input_gets_a_sentence(call, error, said):
+    with pytest.raises(error, match=said):
+        call()

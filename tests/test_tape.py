@@ -1,0 +1,346 @@
+"""The tape: gradients through shared and deep graphs, what is freed when, and every refusal as one sentence."""
+
+import gc
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import autograd
+from autograd import Tensor, no_grad, op
+from autograd.tape import OPS
+
+
+@pytest.fixture
+def temporary_op():
+    """Define ops inside a test without leaving them in the table."""
+    before = dict(OPS)
+    yield op
+    OPS.clear()
+    OPS.update(before)
+
+
+def leaf(*values: float, dtype: str = "float64") -> Tensor:
+    return Tensor(np.array(values, dtype=dtype), requires_grad=True)
+
+
+# ---- right gradients
+
+
+def test_a_tensor_used_twice_receives_both_gradients():
+    x = leaf(3.0)
+    y = x * x  # used twice in one op
+    (y + y * x).sum().backward()  # and y twice in two
+    np.testing.assert_allclose(x.grad, 2 * 3 + 3 * 3**2)
+
+
+def test_a_diamond_waits_for_both_sides():
+    """One side is long and one short: sorting by depth from the loss, or not at all, would send half a gradient on."""
+    x = leaf(0.5)
+    trunk = x.exp()
+    long = trunk
+    for _ in range(10):
+        long = long * 1.1
+    (long * trunk).sum().backward()
+    np.testing.assert_allclose(x.grad, 2 * 1.1**10 * np.exp(1.0))
+
+
+def test_gradients_add_up_over_calls_of_backward():
+    x = leaf(1.0, 2.0)
+    (x * 3).sum().backward()
+    (x * 4).sum().backward()
+    np.testing.assert_array_equal(x.grad, [7.0, 7.0])
+
+
+def test_leaves_own_their_gradients():
+    """add sends one array to both inputs; changing one leaf's gradient must not change the other's."""
+    x, y = leaf(1.0), leaf(2.0)
+    (x + y).backward(np.array([1.0]))
+    x.grad *= 10
+    np.testing.assert_array_equal(y.grad, [1.0])
+
+
+def test_a_leaf_can_be_its_own_loss():
+    x = leaf(2.0)
+    x.backward()
+    np.testing.assert_array_equal(x.grad, [1.0])
+
+
+def test_only_leaves_keep_a_gradient():
+    x = leaf(2.0)
+    y = x * 2
+    y.sum().backward()
+    assert y.grad is None and x.grad is not None
+
+
+def test_a_seed_weighs_the_outputs():
+    x = leaf(1.0, 2.0, 3.0)
+    (x * x).backward([1, 0, 10])  # a list of integers will do
+    np.testing.assert_array_equal(x.grad, [2.0, 0.0, 60.0])
+
+
+def test_a_chain_of_100_000_ops():
+    x = leaf(1.0)
+    y = x
+    for _ in range(100_000):
+        y = y + 1e-5
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, [1.0])
+
+
+def test_a_deep_graph_can_be_dropped_without_backward():
+    y = leaf(1.0)
+    for _ in range(100_000):
+        y = y + 1e-5
+    del y
+    gc.collect()  # neither the stack nor the collector minds
+
+
+# ---- what is recorded, what is freed
+
+
+def test_no_grad_records_nothing_and_ends_with_its_block():
+    x = leaf(1.0)
+    with no_grad():
+        assert not (x * 2).requires_grad
+        with no_grad():
+            pass
+        assert not (x * 2).requires_grad
+    assert (x * 2).requires_grad
+    with pytest.raises(ZeroDivisionError), no_grad():
+        raise ZeroDivisionError
+    assert (x * 2).requires_grad
+
+    @no_grad()
+    def evaluate() -> Tensor:
+        return x * 2
+
+    assert not evaluate().requires_grad
+
+
+def test_detach_stops_gradients():
+    x = leaf(3.0)
+    (x * x.detach()).sum().backward()
+    np.testing.assert_array_equal(x.grad, [3.0])
+
+
+def test_constants_leave_no_node():
+    y = Tensor([1.0]) * 2 + np.ones(1)
+    assert y.node is None and not y.requires_grad
+
+
+def test_an_intermediate_array_that_no_derivative_needs_is_freed_in_the_forward():
+    x = Tensor(np.ones(1000), requires_grad=True)
+    y = x + 1
+    kept = weakref.ref(y.data)
+    z = y + 1  # the derivative of add needs no numbers
+    del y
+    assert kept() is None
+    z.sum().backward()
+
+
+def test_backward_frees_the_graph_while_it_runs(temporary_op):
+    """When the derivative of the first op runs, what the later ones kept has gone already."""
+    alive = []
+
+    @temporary_op
+    def probe(x):
+        def vjp(g):
+            alive.append(kept() is not None)
+            return g
+
+        return x.copy(), vjp
+
+    x = Tensor(np.ones(1000), requires_grad=True)
+    y = probe(x)
+    z = y.exp()  # keeps its own output for the derivative
+    kept = weakref.ref(z.data)
+    loss = z.sum()
+    del z
+    assert kept() is not None
+    loss.backward()
+    assert alive == [False]
+
+
+def test_peak_memory_of_backward_does_not_grow_with_depth():
+    """A chain of exp keeps one array for each op; backward must give each back before it makes the next gradient."""
+    size, depth = 100_000, 50
+
+    def peak_during_backward() -> float:
+        y = Tensor(np.zeros(size), requires_grad=True)
+        for _ in range(depth):
+            y = (y * 0.5).tanh()
+        loss = y.sum()
+        del y
+        gc.collect()
+        tracemalloc.reset_peak()
+        held = tracemalloc.get_traced_memory()[0]
+        loss.backward()
+        return (tracemalloc.get_traced_memory()[1] - held) / (8 * size)
+
+    tracemalloc.start()
+    try:
+        assert peak_during_backward() < 8  # arrays more than the forward held, not `depth` more
+    finally:
+        tracemalloc.stop()
+
+
+# ---- dtypes and constants
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_constants_take_the_dtype_of_the_tensor_in_either_order(dtype: str):
+    x = leaf(1.0, 2.0, dtype=dtype)
+    integers, halves = np.array([1, 2]), np.array([0.5, 0.5])
+    for constant in (2, 2.0, np.float64(2.0), np.float32(2.0), np.int64(2), integers, halves, True, Tensor(integers)):
+        for y in (x + constant, constant + x, x - constant, constant - x, x * constant, constant * x, x / constant):
+            assert isinstance(y, Tensor) and y.dtype == dtype, constant
+        for y in (constant / x, x**constant, constant**x):
+            assert isinstance(y, Tensor) and y.dtype == dtype, constant
+            y.sum().backward()
+    assert x.grad.dtype == dtype
+    assert (x @ halves).dtype == dtype and (halves @ x).dtype == dtype
+
+
+def test_operators_agree_with_numpy():
+    a, b = np.array([[1.0, -2.0], [3.0, 4.0]]), np.array([2.0, 5.0])
+    x, y = Tensor(a), Tensor(b)
+    for got, want in [
+        (x + y, a + b), (x - y, a - b), (x * y, a * b), (x / y, a / b), (abs(x) ** y, abs(a) ** b), (-x, -a),
+        (x @ y, a @ b), (b @ x, b @ a), (a - x, a - a), (2 / y, 2 / b), (2**y, 2**b), (x[0, 1], a[0, 1]), (x.T, a.T),
+        (x.sum(0), a.sum(0)), (x.mean(axis=1), a.mean(axis=1)), (x.max(), a.max()), (x.min(1), a.min(1)),
+        (x.var(), a.var()), (x.reshape(4), a.reshape(4)), (x.reshape((1, 4)), a.reshape(1, 4)),
+        (x.transpose(), a.T), (x.transpose(1, 0), a.T), (x.transpose((0, 1)), a), (x.swapaxes(0, 1), a.T),
+        (y.exp(), np.exp(b)), (y.log(), np.log(b)), (y.sqrt(), np.sqrt(b)), (y.tanh(), np.tanh(b)),
+    ]:  # fmt: skip
+        np.testing.assert_allclose(got.numpy(), want)
+    for got, want in [(x < 1, a < 1), (x <= y, a <= b), (x > y, a > b), (x >= 1, a >= 1)]:
+        assert isinstance(got, np.ndarray)
+        np.testing.assert_array_equal(got, want)
+    assert len(x) == 2 and [row.shape for row in x] == [(2,), (2,)]
+    assert float(y.sum()) == 7.0 and bool(y.sum()) and y.sum().item() == 7.0
+
+
+def test_augmented_assignment_makes_a_new_tensor():
+    x = y = leaf(1.0)
+    y += 1
+    assert y is not x and x.item() == 1.0
+
+
+def test_arguments_by_place_by_name_and_as_a_list():
+    x = leaf(1.0, 2.0)
+    w = Tensor(np.ones((2, 3)), requires_grad=True)
+    np.testing.assert_array_equal(autograd.softmax(x, 0).data, autograd.softmax(x, axis=0).data)
+    assert autograd.linear(x, weight=w).shape == (3,)
+    autograd.linear(bias=Tensor(np.zeros(3)), weight=w, x=x).sum().backward()
+    assert x.grad is not None and w.grad is not None
+    assert autograd.concatenate([x, x], 0).shape == (4,) and autograd.stack((x, x), axis=1).shape == (2, 2)
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        autograd.softmax(x, 0, None, 5)
+    with pytest.raises(TypeError, match="missing a required argument: 'weight'"):
+        autograd.linear(x)
+    assert autograd.where(Tensor([True, False]), x, 0).shape == (2,)
+    assert autograd.exp(1.0).item() == pytest.approx(np.e) and autograd.exp([0.0]).shape == (1,)
+
+
+def test_the_pure_function_is_there_for_those_who_want_no_tape():
+    y, vjp = autograd.exp.pure(np.zeros(2))
+    np.testing.assert_array_equal(y, vjp(np.ones(2)))
+
+
+# ---- refusals, each a sentence
+
+
+def test_second_backward_names_the_freed_op():
+    loss = (leaf(1.0) * 2).sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="backward through sum, whose graph an earlier backward has freed"):
+        loss.backward()
+
+
+def test_a_freed_branch_is_found_before_any_gradient_is_changed():
+    x = leaf(1.0)
+    trunk = x * 2
+    trunk.sum().backward()
+    x.grad = None
+    with pytest.raises(RuntimeError, match="through multiply"):
+        (trunk.exp() + x).sum().backward()
+    assert x.grad is None
+
+
+def test_backward_from_several_numbers_needs_a_seed():
+    with pytest.raises(ValueError, match=r"backward from multiply of shape \(2,\).*seed"):
+        (leaf(1.0, 2.0) * 2).backward()
+    with pytest.raises(ValueError, match=r"multiply of shape \(2,\) was given a seed of shape \(3,\)"):
+        (leaf(1.0, 2.0) * 2).backward(np.ones(3))
+    with pytest.raises(ValueError, match="a leaf"):
+        leaf(1.0, 2.0).backward()
+
+
+def test_backward_without_anything_to_train():
+    with pytest.raises(RuntimeError, match="requires no gradient"):
+        Tensor([1.0]).sum().backward()
+
+
+def test_in_place_assignment_says_what_to_do_instead():
+    with pytest.raises(TypeError, match=r"setitem: a Tensor cannot be assigned to in place.*where"):
+        leaf(1.0)[0] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda g: g[:1], r"twice returned float64 of shape \(1,\).*float64 of shape \(2,\)"),
+        (lambda g: g.astype("float32"), r"twice returned float32 of shape \(2,\)"),
+        (lambda g: None, "twice returned None"),
+    ],
+)
+def test_a_wrong_gradient_names_the_op(temporary_op, wrong, said):
+    @temporary_op
+    def twice(x):
+        return 2 * x, wrong
+
+    with pytest.raises(ValueError, match=f"the derivative of {said}"):
+        twice(leaf(1.0, 2.0)).sum().backward()
+
+
+def test_mixed_tensors_are_refused_and_not_promoted():
+    with pytest.raises(TypeError, match=r"add of a float32 and a float64 Tensor: convert one of them with \.astype"):
+        leaf(1.0, dtype="float32") + leaf(1.0)
+    x = leaf(1.0, dtype="float32")
+    (x.astype("float64") + leaf(1.0)).sum().backward()
+    assert x.grad.dtype == "float32"
+
+
+def test_wrong_shapes_name_the_op_and_the_shapes():
+    with pytest.raises(ValueError, match=r"add of \(2,\), \(3,\): "):
+        leaf(1.0, 2.0) + np.ones(3)
+
+
+def test_a_tensor_holds_real_numbers():
+    with pytest.raises(TypeError, match="a Tensor holds numbers; given an array of dtype"):
+        Tensor("text")
+    with pytest.raises(TypeError, match="requires_grad=True needs float32 or float64 data, given int64"):
+        Tensor([1, 2], requires_grad=True)
+    assert Tensor(Tensor([1.0])).data.shape == (1,)
+
+
+def test_a_gradient_cannot_reach_a_setting():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(TypeError, match="getitem: index is a constant"):
+        x[leaf(1.0)]
+    assert x[Tensor(np.array([0, 0]))].shape == (2,)
+    assert autograd.clip(x, low=np.float64(1.5)).dtype == "float64"
+
+
+def test_no_silent_conversion_to_numpy():
+    with pytest.raises(TypeError, match=r"write x\.numpy\(\)"):
+        np.asarray(leaf(1.0))
+
+
+def test_repr_tells_where_a_tensor_comes_from():
+    x = leaf(1.0)
+    assert repr(x) == "Tensor([1.], float64, requires_grad=True)"
+    assert repr(x * 2) == "Tensor([2.], float64, made by multiply)"
+    assert repr(x.detach()) == "Tensor([1.], float64)"
