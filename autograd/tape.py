@@ -109,7 +109,7 @@ class Tensor:
                 f"for example with .sum() or .mean(), or give a seed gradient of shape {self.shape}"
             )
         ones = backend.array_module(self.data).ones_like(self.data)
-        seed = ones if seed is None else _constant(Tensor(seed), like=self)
+        seed = ones if seed is None else _constant(Tensor(seed).data, like=self)
         if seed.shape != self.shape:
             raise ValueError(f"backward from {made_by} of shape {self.shape} was given a seed of shape {seed.shape}")
 
