@@ -1,0 +1,179 @@
+"""Modules and layers: names, order, modes, states, and each layer against its definition."""
+
+import numpy as np
+import pytest
+
+from autograd import Tensor, relu
+from autograd.gradcheck import gradcheck
+from minisets.nn import BatchNorm, Conv2d, Dropout, LayerNorm, Linear, Module, init
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+class Net(Module):
+    """One of everything that the walk must find, and one thing twice."""
+
+    def __init__(self) -> None:
+        rng = generator()
+        self.first = Linear(2, 3, rng=rng)
+        self.scale = Tensor(np.ones(3, dtype="float32"), requires_grad=True)
+        self.more = [Linear(3, 3, bias=False, rng=rng), {"norm": BatchNorm(3, axis=-1)}]
+        self.again = self.first  # shared, so it counts once
+        self.parts = (Dropout(0.5, rng=rng), self.scale)
+        self.note = "no tensor"
+
+    def forward(self, X):
+        H = relu(self.first(X)) * self.scale
+        return self.parts[0](self.more[1]["norm"](self.more[0](H)))
+
+
+NAMES = ["first.weight", "first.bias", "scale", "more.0.weight", "more.1.norm.gamma", "more.1.norm.beta"]
+STATE = [*NAMES, "more.1.norm.running_mean", "more.1.norm.running_variance"]
+
+
+def test_parameters_are_found_in_order_and_once():
+    net = Net()
+    assert [name for name, _ in net.named_parameters()] == NAMES
+    assert [name for name, _ in net.named_tensors()] == STATE
+    assert [id(p) for p in net.parameters()] == [id(p) for _, p in net.named_parameters()]
+    assert [name for name, _ in net.named_generators()] == ["parts.0.rng"]
+    assert [type(m).__name__ for m in net.modules()] == ["Net", "Linear", "Linear", "BatchNorm", "Dropout"]
+
+
+def test_a_frozen_parameter_stays_in_the_state():
+    net = Net()
+    net.scale.requires_grad = False
+    assert "scale" not in dict(net.named_parameters()) and "scale" in net.state_dict()
+
+
+def test_a_module_that_knows_its_parent_is_walked_once():
+    net = Net()
+    net.first.parent = net
+    assert [name for name, _ in net.named_tensors()] == STATE
+
+
+def test_train_and_eval_reach_every_module():
+    net = Net()
+    assert all(m.training for m in net.modules())
+    assert net.eval() is net and not any(m.training for m in net.modules())
+    assert net.train() is net and all(m.training for m in net.modules())
+
+
+def test_state_goes_out_and_in():
+    net, other = Net(), Net()
+    for p in net.parameters():
+        p.data += 1
+    other.load_state_dict(net.state_dict())
+    for name, array in net.state_dict().items():
+        np.testing.assert_array_equal(array, other.state_dict()[name])
+    state = net.state_dict()
+    state["scale"] += 5
+    assert (net.scale.data != state["scale"]).all()  # a state is a copy
+    memory = net.scale.data
+    net.load_state_dict({name: array.astype("float64") for name, array in state.items()})
+    assert net.scale.data is memory and memory.dtype == "float32"  # loaded into the memory that was there
+
+
+def test_a_state_that_does_not_fit_says_all_that_is_wrong_and_changes_nothing():
+    net = Net()
+    before = net.state_dict()
+    state = net.state_dict()
+    state["extra"] = state.pop("scale")
+    state["first.bias"] = np.zeros(4)
+    state["first.weight"] += 1
+    said = (
+        r"does not fit this Net: missing 'scale'; unexpected 'extra'; 'first.bias' has shape \(4,\) instead of \(3,\)"
+    )
+    with pytest.raises(ValueError, match=said):
+        net.load_state_dict(state)
+    np.testing.assert_array_equal(net.state_dict()["first.weight"], before["first.weight"])
+
+
+def test_astype_turns_floats_alone():
+    net = Net()
+    net.counter = Tensor(np.zeros(1, dtype="int64"))
+    assert net.astype("float64") is net
+    assert {x.dtype.name for x in net.parameters()} == {"float64"} and net.counter.dtype == "int64"
+    assert net(np.ones((4, 2), dtype="float32")).dtype == "float64"
+
+
+def test_repr_lists_names_shapes_and_the_count():
+    text = repr(Net())
+    assert text.startswith("Net: 27 parameters") and "first.weight             (2, 3)" in text
+
+
+def test_a_module_without_forward_says_so():
+    with pytest.raises(NotImplementedError, match="Nothing has no forward"):
+        type("Nothing", (Module,), {})()(1)
+
+
+def test_whole_network_gradients():
+    gradcheck(Net(), generator().normal(size=(5, 2)))
+
+
+# ---- initialisation
+
+
+def test_the_same_seed_gives_the_same_parameters_and_bounds_hold():
+    a, b = Linear(16, 8, rng=generator()), Linear(16, 8, rng=generator())
+    np.testing.assert_array_equal(a.weight.data, b.weight.data)
+    assert a.weight.dtype == "float32" and np.abs(a.weight.data).max() <= 0.25
+    assert np.abs(a.weight.data).max() > 0.23  # and the range is used
+    w = init.xavier_uniform(generator(), (30, 70), fan_in=30, fan_out=70).data
+    assert 0.95 * np.sqrt(0.06) < np.abs(w).max() <= np.sqrt(0.06)
+
+
+@pytest.mark.parametrize("rng", [0, None, np.random.RandomState(0)])
+def test_a_generator_is_asked_for(rng):
+    with pytest.raises(TypeError, match=r"rng must be a NumPy Generator, such as numpy\.random\.default_rng\(0\)"):
+        Linear(2, 3, rng=rng)
+
+
+# ---- layers
+
+
+def test_linear_and_conv_against_their_definitions():
+    X = generator().normal(size=(4, 5, 2)).astype("float32")
+    layer = Linear(2, 3, rng=generator())
+    np.testing.assert_allclose(layer(X).data, X @ layer.weight.data + layer.bias.data, rtol=1e-5)
+    assert Linear(2, 3, bias=False, rng=generator()).bias is None
+    conv = Conv2d(2, 3, (3, 1), stride=2, padding=(1, 0), rng=generator())
+    assert conv(np.ones((1, 2, 5, 5))).shape == (1, 3, 3, 3)
+    assert Conv2d(2, 3, 3, bias=False, rng=generator()).bias is None
+
+
+def test_layer_norm_normalises_rows():
+    Y = LayerNorm(16)(generator().normal(3, 5, size=(10, 16))).data
+    np.testing.assert_allclose(Y.mean(-1), 0, atol=1e-6)
+    np.testing.assert_allclose(Y.std(-1), 1, rtol=1e-5)
+
+
+def test_batch_norm_follows_the_batches_and_evaluates_with_what_it_learnt():
+    layer, rng = BatchNorm(3), generator()
+    mean, variance = np.zeros(3), np.ones(3)
+    for _ in range(5):
+        X = rng.normal(2, 3, size=(8, 3, 4, 4))
+        Y = layer(X).data
+        np.testing.assert_allclose(Y.mean((0, 2, 3)), 0, atol=1e-6)
+        np.testing.assert_allclose(Y.var((0, 2, 3)), 1, rtol=1e-4)
+        mean = 0.9 * mean + 0.1 * X.mean((0, 2, 3))
+        variance = 0.9 * variance + 0.1 * X.var((0, 2, 3), ddof=1)
+    np.testing.assert_allclose(layer.running_mean.data, mean, rtol=1e-5)
+    np.testing.assert_allclose(layer.running_variance.data, variance, rtol=1e-5)
+    layer.eval()
+    want = (X - mean[:, None, None]) / np.sqrt(variance[:, None, None] + 1e-5)
+    np.testing.assert_allclose(layer(X).data, want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(layer.running_mean.data, mean, rtol=1e-5)  # evaluation learns nothing
+    gradcheck(layer, X)
+    layer.train()(np.ones((1, 3)))  # a batch of one has no unbiased variance, and does no harm
+    assert np.isfinite(layer.running_variance.data).all()
+
+
+def test_dropout_acts_in_training_only():
+    layer, X = Dropout(0.5, rng=generator()), np.ones((50, 50))
+    assert (layer(X).data == 0).any()
+    np.testing.assert_array_equal(layer.eval()(X).data, X)
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\), given 1.5"):
+        Dropout(1.5, rng=generator())
