@@ -42,10 +42,11 @@ def gradcheck(
 ) -> dict[str, float]:
     """Check the derivative of a function, or Module, at the inputs; returns the relative error for each input.
 
-    Inputs of floating point are checked, one at a time, each along several directions; others (masks, labels, None) are
-    passed as they are.  So are the parameters of a Module, which is left as it was.  All is computed in float64.  A
-    function that draws random numbers must draw the same ones each time it is called; a Module's own generators are
-    rewound for it.  Raises GradientError, naming the input, where the relative error exceeds rtol.
+    Arrays and Tensors of floating point are checked, one at a time, each along several directions, and so are the
+    parameters of a Module, which is left as it was.  Other inputs (masks, labels, numbers) are passed as they are.  All
+    is computed in float64.  A function that draws random numbers must draw the same ones each time it is called; a
+    Module's own generators are rewound for it.  Raises GradientError, naming the input, where the relative error
+    exceeds rtol.
     """
     rng = np.random.default_rng(seed)
     inputs = tuple(_differentiable(x) for x in inputs)
@@ -81,10 +82,8 @@ def gradcheck(
 
 def _differentiable(x: Any) -> Any:
     data = x.data if isinstance(x, Tensor) else x
-    if isinstance(data, float) or (backend.is_array(data) and data.dtype.kind == "f"):
-        array = data if backend.is_array(data) else np.asarray(data)
-        return Tensor(array.astype("float64"), requires_grad=True)
-    return x
+    floating = backend.is_array(data) and data.dtype.kind == "f"
+    return Tensor(data.astype("float64"), requires_grad=True) if floating else x
 
 
 def _draw(rng: np.random.Generator, like: Array) -> Array:
@@ -114,11 +113,11 @@ def _by_differences(outputs: Callable[[], list[Tensor]], x: Tensor, v: Array, u:
 
 def _pulled_back(outputs: Callable[[], list[Tensor]], x: Tensor, u: list[Array]) -> Array:
     """Jᵀu: one backward from all outputs, laid end to end, with u as the seed; 0 if no gradient arrives at x."""
-    xp, x.grad = backend.array_module(x.data), None
+    x.grad = None
     y = concatenate([y.reshape(-1) for y in outputs()])
     if y.requires_grad:
-        y.backward(xp.concatenate([weight.reshape(-1) for weight in u]))
-    g = xp.zeros_like(x.data) if x.grad is None else x.grad
+        y.backward(concatenate([weight.reshape(-1) for weight in u]))
+    g = backend.array_module(x.data).zeros_like(x.data) if x.grad is None else x.grad
     x.grad = None
     return g
 

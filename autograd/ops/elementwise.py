@@ -58,10 +58,13 @@ def power(x: Array, y: Array) -> Result:
     if not backend.is_array(x):
         x = xp.asarray(x, dtype=y.dtype)  # 2 ** y: the logarithm of a Python number would be float64
     z = x**y
-    return z, (
-        lambda g: g * y * xp.where(y == 0, 1, x) ** (y - 1),
-        lambda g: g * z * xp.log(xp.where(x == 0, 1, x)),
-    )
+
+    def gx(g: Array) -> Array:
+        number = isinstance(y, int | float) and y != 0  # x ** 2, nearly always: nothing to look out for
+        base = x if number else xp.where(xp.asarray(y == 0), 1, x)
+        return g * y * base ** (y - 1)
+
+    return z, (gx, lambda g: g * z * xp.log(xp.where(x == 0, 1, x)))
 
 
 # ---- functions of one input -----------------------------------------------------------------------------------------
