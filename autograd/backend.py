@@ -66,9 +66,14 @@ def to_host(array: Array) -> np.ndarray:
     return np.asarray(array) if array_module(array) is np else array.get()
 
 
+def same_device(array: Array, other: Array) -> bool:
+    """Whether two arrays can be computed with together."""
+    return type(array) is type(other) is np.ndarray or device_of(array) == device_of(other)
+
+
 def beside(array: Array, other: Array) -> Array:
     """The array on the device of another one."""
-    return array if array_module(array) is array_module(other) else to_device(array, device_of(other))
+    return array if same_device(array, other) else to_device(array, device_of(other))
 
 
 def _import_cupy(device: str) -> ModuleType:

@@ -31,6 +31,23 @@ def _to(x: Tensor, device: str) -> Tensor:
     return x if moved.data is x.data else moved
 
 
+def _refuse_assignment(x: Tensor, index: Any, value: Any) -> None:
+    raise TypeError(
+        "setitem: a Tensor cannot be assigned to in place, since an op may have kept its numbers for backward; "
+        "build a new one with where(mask, new, x) or concatenate"
+    )
+
+
+def _refuse_conversion(x: Tensor, *_: Any, **__: Any) -> None:
+    raise TypeError("a Tensor does not turn into a NumPy array by itself: write x.numpy()")
+
+
+def _represent(x: Tensor) -> str:
+    made_by = f", made by {x.node.op}" if x.node else ""
+    leaf = ", requires_grad=True" if x.requires_grad and not x.node else ""
+    return f"Tensor({x.numpy()}, {x.dtype}{made_by}{leaf})"
+
+
 def _length(x: Tensor) -> int:
     return len(x.data)
 
@@ -55,11 +72,17 @@ OPERATORS = {
     "__neg__": e.negative,
     "__abs__": e.abs,
     "__getitem__": shape.getitem,
+    "__setitem__": _refuse_assignment,
     # Comparisons have no derivative: they give plain boolean arrays, ready to be masks.
     "__lt__": lambda x, y: x.data < _value(y),
     "__le__": lambda x, y: x.data <= _value(y),
     "__gt__": lambda x, y: x.data > _value(y),
     "__ge__": lambda x, y: x.data >= _value(y),
+    # With these NumPy and CuPy leave  array + tensor  to __radd__ instead of looping over the Tensor themselves.
+    "__array_ufunc__": None,
+    "__array_priority__": 1000,
+    "__array__": _refuse_conversion,
+    "__repr__": _represent,
     "__len__": _length,
     "__iter__": _iterate,
     "__bool__": lambda x: bool(x.data),

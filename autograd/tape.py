@@ -1,26 +1,31 @@
-"""Automatic differentiation in one file.
+"""Automatic differentiation: the whole idea, in one file.
 
 To train a network is to ask, for each of its parameters: if this number grew a little, how much would the loss grow?
-The chain rule answers for all of them at once, in one walk from the loss back to the parameters:
+The chain rule answers for all of them at once, in one walk from the loss back to the parameters.  Write gx for the
+gradient ∂loss/∂x, an array of x's shape.  Then
 
-    x ──► op ──► y ──► op ──► loss          forward: each op computes its output and remembers its derivative
-    gx ◄─ vjp ◄─ gy ◄─ vjp ◄─ 1             backward: gx = (∂y/∂x)ᵀ gy, where gy means ∂loss/∂y
+    x ───► op ───► y ───► op ───► loss      forward: each op computes its output
+    gx ◄── vjp ◄── gy ◄── vjp ◄── 1         backward: each op turns the gradient of its output into that of its input
 
-Three things make that happen, in the order of this file:
-
-    Tensor       an array that remembers how it was made
-    Node         that memory: the name of the op, whom to send gradients to, and the derivatives that compute them
-    @op          lifts a pure array function to Tensors, so that calling it leaves a Node behind
-
-An op is written as a function of plain arrays that returns its value and, for each input, a vjp ("vector-Jacobian
-product"): a function from the gradient g of the output to the gradient of that input.
+A vjp ("vector-Jacobian product") is the function gy ↦ gx = (∂y/∂x)ᵀ gy.  An op is written as a pure function of plain
+arrays that returns its value together with a vjp for each of its inputs:
 
     @op
     def multiply(x, y):
         return x * y, (lambda g: g * y, lambda g: g * x)
 
-The gradients are plain arrays without a memory of their own, so derivatives are first-order only: there is no
-gradient of a gradient.
+Called on Tensors, it leaves behind a Node that remembers these vjps.  The Nodes form a graph, and backward walks it.
+For x and w, two Tensors that a person made (leaves), loss = multiply(x, w).sum() gives
+
+    Node 0  multiply   parents: leaf x, leaf w   vjps: g ↦ g * w, g ↦ g * x
+    Node 1  sum        parents: Node 0           vjps: g ↦ g copied to every element
+
+    loss.backward()    gradients that have arrived             what happens next
+                       {Node 1: 1}                             Node 1 sends ones to its parent
+                       {Node 0: ones}                          Node 0 sends w and x to its parents
+                       {leaf x: w, leaf w: x}                  nothing is left but leaves: stored as x.grad and w.grad
+
+Gradients are plain arrays and leave no Nodes, so derivatives are first-order only: there is no gradient of a gradient.
 """
 
 from __future__ import annotations
@@ -28,7 +33,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,29 +40,33 @@ from typing import Any
 import numpy as np
 
 from autograd import backend
+from autograd.arguments import arranger, as_input, as_setting, common_array
 from autograd.backend import Array
 
 Vjp = Callable[[Array], Array]
-Result = tuple[Array, Vjp | tuple[Vjp | None, ...]]  # what a pure op returns: its value, a vjp for each input
+Result = tuple[Array, Vjp | tuple[Vjp | None, ...]]  # what a pure op returns: its value, and its vjps
 
-OPS: dict[str, Callable[..., Any]] = {}  # every op by its name; tests demand a case for each
+OPS: dict[str, Callable[..., Any]] = {}  # every op by its name, so that tests can demand an example of each
 
 _births = itertools.count()  # numbers the Nodes in the order in which they are made
-_recording = contextvars.ContextVar("recording", default=True)
+_recording = contextvars.ContextVar("recording", default=True)  # per thread; False inside no_grad()
+
+
+# ---- what the graph is made of --------------------------------------------------------------------------------------
 
 
 class Tensor:
-    """An array, and how it was made.
+    """An array that takes part in differentiation.
 
-    data           the numbers: a NumPy array, or a CuPy array on a GPU; shared with the array that was given
-    requires_grad  whether anybody wants a gradient here
-    node           the Node of the op that made it; None for a leaf, which a person made
-    grad           for a leaf, after backward(): an array of data's shape; leaves alone keep one
+    data           the numbers, a NumPy array or, on a GPU, a CuPy array; not copied from what was given
+    requires_grad  True for a leaf that wants a gradient, and for all that is computed from one
+    node           the Node of the op that made it; None for a leaf, and for what no gradient flows through
+    grad           after backward(), the gradient as an array; only leaves get one, and it adds up until set to None
 
-    Operators and methods (+, @, x[0], x.sum() ...) are bound to the ops in operators.py.
+    operators.py gives it + * @ [] and methods such as .sum(), each of them an op.  Tensors are compared by identity.
     """
 
-    __slots__ = ("__weakref__", "data", "grad", "node", "requires_grad")
+    __slots__ = ("data", "grad", "node", "requires_grad")
 
     def __init__(self, data: Any, requires_grad: bool = False) -> None:
         if isinstance(data, Tensor):
@@ -68,7 +76,7 @@ class Tensor:
         self.node: Node | None = None
         self.grad: Array | None = None
         if self.data.dtype.kind not in "biuf":
-            raise TypeError(f"a Tensor holds numbers; given an array of dtype {self.dtype}")
+            raise TypeError(f"a Tensor holds numbers or booleans; given an array of dtype {self.dtype}")
         if requires_grad and self.dtype not in ("float32", "float64"):
             raise TypeError(
                 f"requires_grad=True needs float32 or float64 data, given {self.dtype}; convert it with .astype"
@@ -80,6 +88,14 @@ class Tensor:
     size = property(lambda self: self.data.size)
     device = property(lambda self: backend.device_of(self.data))
 
+    def backward(self, seed: Any = None) -> None:
+        """Add to the .grad of every leaf the gradient of self, or, if self is no single number, of Σ seed ⊙ self."""
+        backward(self, seed)
+
+    def detach(self) -> Tensor:
+        """The same numbers as a constant: gradients stop here."""
+        return Tensor(self.data)
+
     def item(self) -> float:
         """The single number in this Tensor, as a Python number."""
         return self.data.item()
@@ -88,80 +104,50 @@ class Tensor:
         """The numbers as a NumPy array: shared on the CPU, copied from a GPU."""
         return backend.to_host(self.data)
 
-    def detach(self) -> Tensor:
-        """The same numbers without their history: gradients stop here."""
-        return Tensor(self.data)
-
-    def backward(self, seed: Any = None) -> None:
-        """Add the gradient of ⟨seed, self⟩ to the .grad of every leaf that self was computed from.
-
-        The seed is 1 for a single number, such as a loss.  The graph is freed on the way: one backward a forward.
-        """
-        made_by = self.node.op if self.node else "a leaf"
-        if not self.requires_grad:
-            raise RuntimeError(
-                "backward from a Tensor that requires no gradient: nothing it was computed from has "
-                "requires_grad=True, or it was computed under no_grad()"
-            )
-        if seed is None and self.size != 1:
-            raise ValueError(
-                f"backward from {made_by} of shape {self.shape}, which is not a single number: reduce it first, "
-                f"for example with .sum() or .mean(), or give a seed gradient of shape {self.shape}"
-            )
-        ones = backend.array_module(self.data).ones_like(self.data)
-        seed = ones if seed is None else _constant(Tensor(seed).data, like=self)
-        if seed.shape != self.shape:
-            raise ValueError(f"backward from {made_by} of shape {self.shape} was given a seed of shape {seed.shape}")
-
-        # What has arrived so far, by receiver: a Node inside the graph, or a leaf Tensor at its edge.
-        gradients: dict[Node | Tensor, Array] = {self.node or self: seed}
-        for node in _youngest_first(self.node):
-            _pull_back(node, gradients)
-        for leaf, g in gradients.items():
-            if leaf.grad is None:
-                leaf.grad = g.copy()  # our own: g may be shared, as add sends one array to both of its inputs
-            else:
-                leaf.grad += g
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        raise TypeError(
-            "setitem: a Tensor cannot be assigned to in place, since an op may have kept its numbers for backward; "
-            "build a new one with where(mask, new, x) or concatenate"
-        )
-
-    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        raise TypeError("a Tensor does not turn into a NumPy array by itself; write x.numpy(), or x.data to compute")
-
-    # With these, NumPy and CuPy leave  array + tensor  to the Tensor instead of looping over it themselves.
-    __array_ufunc__ = None
-    __array_priority__ = 1000
-
-    def __repr__(self) -> str:
-        made_by = f", made by {self.node.op}" if self.node else ", requires_grad=True" if self.requires_grad else ""
-        return f"Tensor({self.numpy()}, {self.dtype}{made_by})"
-
 
 class Node:
-    """How one Tensor came to be.  Nodes refer to Nodes, not to Tensors, so an array that no vjp needs can go."""
+    """What an op leaves behind: whom to send gradients to, and how to compute them.
+
+    A Node does not refer to the Tensors between the leaves and the loss, nor to their data.  An array lives on only if
+    a vjp needs it.
+    """
 
     __slots__ = ("birth", "dtype", "op", "parents", "shape", "vjps")
 
     def __init__(self, op: str, y: Array, parents: list[Node | Tensor], vjps: list[Vjp]) -> None:
         self.op = op
         self.birth = next(_births)
-        self.shape, self.dtype = y.shape, y.dtype  # what a gradient sent here must look like
-        self.parents: list[Node | Tensor] = parents  # the Nodes, or leaf Tensors, that want a gradient
-        self.vjps: list[Vjp] | None = vjps  # one for each parent; None once backward has been here
+        self.shape, self.dtype = y.shape, y.dtype  # what a gradient sent here must look like, as for a leaf
+        self.parents = parents  # the inputs that want a gradient: each its Node, or a leaf itself
+        self.vjps: list[Vjp] | None = vjps  # one for each parent; None when backward has been here
+
+
+# ---- backward -------------------------------------------------------------------------------------------------------
+
+
+def backward(output: Tensor, seed: Any = None) -> None:
+    """Walk the graph from the output to the leaves, freeing it on the way, and add to each leaf's .grad."""
+    gradients: dict[Node | Tensor, Array] = {
+        output.node or output: _seed(output, seed)
+    }  # what has arrived, by receiver
+    for node in _youngest_first(output.node):
+        _send_to_parents(node, gradients)  # takes the node itself out of the dictionary, so that leaves remain
+    for leaf, g in gradients.items():
+        if leaf.grad is None:
+            leaf.grad = backend.array_module(g).array(g)  # a copy: add sends the same array to both of its inputs
+        else:
+            leaf.grad += g
 
 
 def _youngest_first(root: Node | None) -> list[Node]:
-    """All Nodes that root was computed from, root first, each before the ones it was computed from.
+    """Every Node that the root was computed from, and the root, each before the Nodes it was itself computed from.
 
-    Why sorted?  A Tensor used twice receives two gradients, and both must have arrived before their sum travels on.
-    An output is always made after its inputs, so going from the youngest Node to the oldest visits every user of a
-    Tensor before the Tensor itself.  (No recursion: a graph may be far deeper than Python's stack.)
+    Why this order?  A value used twice receives two gradients, and both must have arrived before their sum travels on;
+    so whoever used a value must come before the Node that made it.  A Node is always made after its parents.  From the
+    youngest to the oldest is therefore such an order, and no search for one is needed.
     """
-    found, waiting = {root} - {None}, [root] if root else []
+    waiting = [root] if root is not None else []  # a loop, not recursion: graphs are deeper than Python's stack
+    found = set(waiting)
     while waiting:
         node = waiting.pop()
         if node.vjps is None:
@@ -176,8 +162,8 @@ def _youngest_first(root: Node | None) -> list[Node]:
     return sorted(found, key=lambda node: node.birth, reverse=True)
 
 
-def _pull_back(node: Node, gradients: dict[Node | Tensor, Array]) -> None:
-    """Send the gradient that has arrived at a Node on to its parents, then free what the Node kept for that."""
+def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array]) -> None:
+    """Compute the gradients of a Node's parents from its own, then free what it had kept for that."""
     g = gradients.pop(node)
     for parent, vjp in zip(node.parents, node.vjps, strict=True):
         gx = vjp(g)
@@ -191,136 +177,103 @@ def _pull_back(node: Node, gradients: dict[Node | Tensor, Array]) -> None:
     node.parents, node.vjps = [], None
 
 
+def _seed(output: Tensor, seed: Any) -> Array:
+    """The gradient that backward starts from: 1 for a single number, otherwise what the caller gives."""
+    source = f"backward from {output.node.op if output.node else 'a leaf'} of shape {output.shape}"
+    if not output.requires_grad:
+        raise RuntimeError(
+            f"{source}: it requires no gradient, since it was computed under no_grad(), or from nothing that has "
+            "requires_grad=True and was not detached"
+        )
+    if seed is None and output.size != 1:
+        raise ValueError(
+            f"{source}, which is not a single number: reduce it first, for example with .sum() or .mean(), "
+            f"or give a seed gradient of shape {output.shape}"
+        )
+    if seed is None:
+        return backend.array_module(output.data).ones_like(output.data)
+    seed = backend.beside(Tensor(seed).data, output.data).astype(output.dtype)
+    if seed.shape != output.shape:
+        raise ValueError(f"{source} was given a seed of shape {seed.shape}")
+    return seed
+
+
+# ---- how ops record -------------------------------------------------------------------------------------------------
+
+
 def op(function: Callable[..., Result]) -> Callable[..., Tensor]:
-    """Lift a pure array function that returns (y, vjps) to Tensors, and register it under its name.
+    """Turn a pure function of arrays, which returns (y, vjps), into a function of Tensors, and enter it in OPS.
 
-    The function's positional parameters are its inputs, which may be Tensors, arrays or numbers; its keyword-only
-    parameters are settings, which are constants.  The lifted function takes them in the same order, so softmax(x, 0)
-    is softmax(x, axis=0), and where the inputs are *xs it takes them as one list: concatenate([x, y]).
+    The positional parameters of the pure function are the op's inputs; callers give Tensors, or constants: arrays,
+    numbers, lists.  Its keyword-only parameters are settings, always constants.  `*xs` stands for a list of inputs.
+    How a call's arguments become the arrays that the pure function sees is the business of arguments.py.
 
-    vjps holds a function for each input, or None for an input that has no derivative (a condition, say); with one
-    input it may be the function itself.  Those of inputs that need no gradient are dropped unused.
+    vjps has an entry for each input, None where there is no derivative (the condition of a where); with a single
+    input it may be the vjp alone.  The vjps of inputs that need no gradient are dropped on the spot, and with them
+    the arrays they would have used.
     """
-    name, arrange = function.__name__, _arranger(function)
+    name, arrange = function.__name__, arranger(function)
 
     @functools.wraps(function)
-    def lifted(*arguments: Any, **settings: Any) -> Tensor:
-        inputs, settings = arrange(arguments, settings)
-        like = _floating_tensor(name, inputs)
-        arrays = [_constant(x, like) for x in inputs]
-        settings = {key: _setting(name, key, value, like) for key, value in settings.items()}
+    def lifted(*arguments: Any, **keywords: Any) -> Tensor:
+        inputs, settings = arrange(arguments, keywords)
+        common = common_array(name, [x.data for x in inputs if isinstance(x, Tensor)])  # sets dtype and device
+        arrays = [as_input(x.data if isinstance(x, Tensor) else x, common) for x in inputs]
+        settings = {key: as_setting(_constant(name, key, value), common) for key, value in settings.items()}
         try:
-            y, vjps = function(*arrays, **settings)
+            result = function(*arrays, **settings)
         except ValueError as error:
             shapes = ", ".join(str(x.shape) for x in arrays if hasattr(x, "shape"))
             raise ValueError(f"{name} of {shapes}: {error}") from error
-
-        out = Tensor(y)
-        if like is None or not _recording.get():
-            return out
-        parents, kept = [], []
-        for x, vjp in zip(inputs, vjps if isinstance(vjps, tuple) else (vjps,), strict=True):
-            if isinstance(x, Tensor) and x.requires_grad and vjp is not None:
-                parents.append(x.node or x)
-                kept.append(vjp)
-        if parents:
-            out.requires_grad = True
-            out.node = Node(name, out.data, parents, kept)
-        return out
+        return _record(name, result, inputs)
 
     OPS[name] = lifted
-    lifted.pure = function  # the array function itself, for those who want no tape
+    lifted.pure = function
     return lifted
 
 
+def _record(name: str, result: Result, inputs: tuple) -> Tensor:
+    """The output as a Tensor, with a Node if some input wants a gradient and somebody is recording."""
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise TypeError(f"{name} must return a pair: its value and its vjps")
+    y, vjps = result
+    vjps = vjps if isinstance(vjps, tuple) else (vjps,)
+    if len(vjps) != len(inputs):
+        raise TypeError(f"{name} of {len(inputs)} input(s) returned {len(vjps)} vjp(s); it must return one for each")
+    output = Tensor(y)
+    wanted = [
+        (x.node or x, vjp)
+        for x, vjp in zip(inputs, vjps, strict=True)
+        if isinstance(x, Tensor) and x.requires_grad and vjp is not None
+    ]
+    if wanted and _recording.get():
+        output.requires_grad = True
+        output.node = Node(name, output.data, *map(list, zip(*wanted, strict=True)))
+    return output
+
+
+def _constant(name: str, key: str, value: Any) -> Any:
+    """The value of a setting with its Tensors unwrapped; one that wants a gradient would never get it."""
+    if isinstance(value, tuple):
+        return tuple(_constant(name, key, part) for part in value)
+    if not isinstance(value, Tensor):
+        return value
+    if value.requires_grad:
+        raise TypeError(f"{name}: {key} is a constant, so no gradient would reach the Tensor given; .detach() it first")
+    return value.data
+
+
 def composite(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function that is made of ops, so that its derivative is theirs."""
+    """Enter in OPS a function that is made of ops, and so has their derivatives."""
     OPS[function.__name__] = function
     return function
 
 
 @contextlib.contextmanager
 def no_grad() -> Iterator[None]:
-    """Inside `with no_grad():` (or a function under @no_grad()) ops leave no Nodes behind."""
-    before = _recording.set(False)
+    """Inside `with no_grad():`, or in a function under @no_grad(), ops leave no Nodes behind."""
+    token = _recording.set(False)
     try:
         yield
     finally:
-        _recording.reset(before)
-
-
-# ---- how the arguments of an op become arrays -----------------------------------------------------------------------
-
-
-def _arranger(function: Callable[..., Result]) -> Callable[[tuple, dict], tuple[tuple, dict]]:
-    """A function that sorts the arguments of a call into inputs and settings, by the signature read once, here."""
-    parameters = list(inspect.signature(function).parameters.values())
-    inputs = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    # What a caller may write: every parameter by its place or by its name, *xs as one list.
-    signature = inspect.Signature([p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters])
-
-    def arrange(arguments: tuple, settings: dict) -> tuple[tuple, dict]:
-        if len(arguments) == len(inputs) and not variadic and settings.keys().isdisjoint(inputs):
-            return arguments, settings  # nearly every call: nothing to sort
-        bound = signature.bind(*arguments, **settings)
-        bound.apply_defaults()
-        settings = bound.arguments
-        arguments = tuple(settings.pop(name) for name in inputs)
-        return tuple(arguments[0]) if variadic else arguments, settings
-
-    return arrange
-
-
-def _floating_tensor(name: str, inputs: tuple) -> Tensor | None:
-    """The Tensor whose dtype and device the op computes in; two that disagree are refused, nothing is promoted."""
-    like = None
-    for x in inputs:
-        if isinstance(x, Tensor) and x.data.dtype.kind == "f":
-            if like is None:
-                like = x
-            elif x.data.dtype != like.data.dtype:
-                raise TypeError(f"{name} of a {like.dtype} and a {x.dtype} Tensor: convert one of them with .astype")
-            elif backend.array_module(x.data) is not backend.array_module(like.data):
-                raise TypeError(f"{name} of a Tensor on {like.device} and one on {x.device}: move one with .to")
-    return like
-
-
-def _constant(value: Any, like: Tensor | None) -> Any:
-    """The array of an input; a constant takes the dtype and device of the Tensors beside it.
-
-    Python's numbers stay as they are, for they promote nothing; NumPy's scalars would turn float32 into float64.
-    What is no number at all (a boolean mask, None, a string) keeps its type.
-    """
-    if isinstance(value, Tensor):
-        if value.data.dtype.kind == "f":
-            return value.data
-        value = value.data
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, int | float):
-        return value if like is not None else np.asarray(value)
-    if isinstance(value, list):
-        value = np.asarray(value)
-    if like is None or not backend.is_array(value):
-        return value
-    value = backend.beside(value, like.data)
-    return value if value.dtype == bool else value.astype(like.dtype, copy=False)
-
-
-def _setting(name: str, key: str, value: Any, like: Tensor | None) -> Any:
-    """The value of a setting: a constant like any other, but that integers (labels, an index) keep their dtype."""
-    if isinstance(value, Tensor):
-        if value.requires_grad:
-            raise TypeError(
-                f"{name}: {key} is a constant, so no gradient would reach the Tensor given for it; .detach() it first"
-            )
-        value = value.data
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, tuple):
-        return tuple(_setting(name, key, part, like) for part in value)
-    if like is None or not backend.is_array(value):
-        return value
-    value = backend.beside(value, like.data)
-    return value.astype(like.dtype, copy=False) if value.dtype.kind == "f" else value
+        _recording.reset(token)

@@ -95,7 +95,7 @@ def test_a_numbered_gpu_becomes_the_current_one(stand_in):
 
 
 def test_tensors_on_two_devices_are_refused(stand_in):
-    with pytest.raises(TypeError, match=r"add of a Tensor on cpu and one on cuda:0: move one with \.to"):
+    with pytest.raises(TypeError, match=r"add of a Tensor on cpu and one on cuda:0: move one of them with \.to"):
         Tensor([1.0]) + Tensor([1.0]).to("cuda")
 
 

@@ -80,6 +80,14 @@ def test_a_seed_weighs_the_outputs():
     np.testing.assert_array_equal(x.grad, [2.0, 0.0, 60.0])
 
 
+def test_a_gradient_is_an_array_even_for_a_single_number():
+    x = Tensor(3.0, requires_grad=True)
+    (x * x).backward()
+    assert isinstance(x.grad, np.ndarray) and x.grad.shape == ()
+    x.backward(True)  # and a seed is a number, whatever its dtype
+    assert x.grad == 7.0
+
+
 def test_a_chain_of_100_000_ops():
     x = leaf(1.0)
     y = x
@@ -305,6 +313,27 @@ def test_a_wrong_gradient_names_the_op(temporary_op, wrong, said):
         twice(leaf(1.0, 2.0)).sum().backward()
 
 
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: 2 * x, "must return a pair: its value and its vjps"),
+        (lambda x: (2 * x, (None, None)), r"of 1 input\(s\) returned 2 vjp\(s\); it must return one for each"),
+    ],
+)
+def test_an_op_that_returns_something_else_is_told(temporary_op, function, said):
+    function.__name__ = "odd"
+    with pytest.raises(TypeError, match=f"odd {said}"):
+        temporary_op(function)(leaf(1.0, 2.0))
+
+
+def test_an_op_of_a_list_takes_no_other_inputs(temporary_op):
+    with pytest.raises(TypeError, match=r"odd: an op of \*xs takes no other inputs"):
+
+        @temporary_op
+        def odd(x, *xs):
+            return x, (None,)
+
+
 def test_mixed_tensors_are_refused_and_not_promoted():
     with pytest.raises(TypeError, match=r"add of a float32 and a float64 Tensor: convert one of them with \.astype"):
         leaf(1.0, dtype="float32") + leaf(1.0)
@@ -319,7 +348,7 @@ def test_wrong_shapes_name_the_op_and_the_shapes():
 
 
 def test_a_tensor_holds_real_numbers():
-    with pytest.raises(TypeError, match="a Tensor holds numbers; given an array of dtype"):
+    with pytest.raises(TypeError, match="a Tensor holds numbers or booleans; given an array of dtype"):
         Tensor("text")
     with pytest.raises(TypeError, match="requires_grad=True needs float32 or float64 data, given int64"):
         Tensor([1, 2], requires_grad=True)
