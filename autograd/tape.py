@@ -11,11 +11,11 @@ A vjp ("vector-Jacobian product") is the function gy ↦ gx = (∂y/∂x)ᵀ gy.
 arrays that returns its value together with a vjp for each of its inputs:
 
     @op
-    def multiply(x, y):
-        return x * y, (lambda g: g * y, lambda g: g * x)
+    def multiply(x, w):
+        return x * w, (lambda g: g * w, lambda g: g * x)      # (ops/elementwise.py also lets the shapes broadcast)
 
-Called on Tensors, it leaves behind a Node that remembers these vjps.  The Nodes form a graph, and backward walks it.
-For x and w, two Tensors that a person made (leaves), loss = multiply(x, w).sum() gives
+Called on Tensors that want a gradient, it leaves behind a Node that remembers these vjps.  The Nodes form a graph, and
+backward walks it.  For two Tensors x and w made with requires_grad=True (leaves), loss = multiply(x, w).sum() gives
 
     Node 0  multiply   parents: leaf x, leaf w   vjps: g ↦ g * w, g ↦ g * x
     Node 1  sum        parents: Node 0           vjps: g ↦ g copied to every element
@@ -46,7 +46,7 @@ from autograd.backend import Array
 Vjp = Callable[[Array], Array]
 Result = tuple[Array, Vjp | tuple[Vjp | None, ...]]  # what a pure op returns: its value, and its vjps
 
-OPS: dict[str, Callable[..., Any]] = {}  # every op by its name, so that tests can demand an example of each
+OPS: dict[str, Callable[..., Any]] = {}  # every op and composite by name, so that tests can demand a case of each
 
 _births = itertools.count()  # numbers the Nodes in the order in which they are made
 _recording = contextvars.ContextVar("recording", default=True)  # per thread; False inside no_grad()
@@ -59,8 +59,8 @@ class Tensor:
     """An array that takes part in differentiation.
 
     data           the numbers, a NumPy array or, on a GPU, a CuPy array; not copied from what was given
-    requires_grad  True for a leaf that wants a gradient, and for all that is computed from one
-    node           the Node of the op that made it; None for a leaf, and for what no gradient flows through
+    requires_grad  True for a leaf, which wants a gradient, and for what gradients pass on their way to one
+    node           the Node of the op that made it; None for a leaf, and for constants
     grad           after backward(), the gradient as an array; only leaves get one, and it adds up until set to None
 
     operators.py gives it + * @ [] and methods such as .sum(), each of them an op.  Tensors are compared by identity.
@@ -89,7 +89,7 @@ class Tensor:
     device = property(lambda self: backend.device_of(self.data))
 
     def backward(self, seed: Any = None) -> None:
-        """Add to the .grad of every leaf the gradient of self, or, if self is no single number, of Σ seed ⊙ self."""
+        """Add the gradient of Σ seed ⊙ self to the .grad of each leaf; for a single number the seed may be left out."""
         backward(self, seed)
 
     def detach(self) -> Tensor:
@@ -108,8 +108,8 @@ class Tensor:
 class Node:
     """What an op leaves behind: whom to send gradients to, and how to compute them.
 
-    A Node does not refer to the Tensors between the leaves and the loss, nor to their data.  An array lives on only if
-    a vjp needs it.
+    It refers to other Nodes and to leaves, but not to the Tensors in between: an array computed on the way stays alive
+    only if a vjp uses it (or a person holds on to it).
     """
 
     __slots__ = ("birth", "dtype", "op", "parents", "shape", "vjps")
@@ -117,7 +117,7 @@ class Node:
     def __init__(self, op: str, y: Array, parents: list[Node | Tensor], vjps: list[Vjp]) -> None:
         self.op = op
         self.birth = next(_births)
-        self.shape, self.dtype = y.shape, y.dtype  # what a gradient sent here must look like, as for a leaf
+        self.shape, self.dtype = y.shape, y.dtype  # what a gradient sent here must look like; leaves have these too
         self.parents = parents  # the inputs that want a gradient: each its Node, or a leaf itself
         self.vjps: list[Vjp] | None = vjps  # one for each parent; None when backward has been here
 
@@ -134,17 +134,17 @@ def backward(output: Tensor, seed: Any = None) -> None:
         _send_to_parents(node, gradients)  # takes the node itself out of the dictionary, so that leaves remain
     for leaf, g in gradients.items():
         if leaf.grad is None:
-            leaf.grad = backend.array_module(g).array(g)  # a copy: add sends the same array to both of its inputs
+            leaf.grad = backend.array_module(g).array(g)  # a copy, for g may be shared: x + w sends one g to both
         else:
-            leaf.grad += g
+            leaf.grad += g  # in place, which the copy made safe
 
 
 def _youngest_first(root: Node | None) -> list[Node]:
     """Every Node that the root was computed from, and the root, each before the Nodes it was itself computed from.
 
     Why this order?  A value used twice receives two gradients, and both must have arrived before their sum travels on;
-    so whoever used a value must come before the Node that made it.  A Node is always made after its parents.  From the
-    youngest to the oldest is therefore such an order, and no search for one is needed.
+    so whoever used a value must come before the Node that made it.  A Node is always made after its parents.  Hence
+    from the youngest to the oldest is such an order: it is enough to find the Nodes and to sort them by birth.
     """
     waiting = [root] if root is not None else []  # a loop, not recursion: graphs are deeper than Python's stack
     found = set(waiting)
@@ -178,12 +178,12 @@ def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array]) -> None:
 
 
 def _seed(output: Tensor, seed: Any) -> Array:
-    """The gradient that backward starts from: 1 for a single number, otherwise what the caller gives."""
+    """The gradient that backward starts from: what the caller gives, or 1 if the output is a single number."""
     source = f"backward from {output.node.op if output.node else 'a leaf'} of shape {output.shape}"
     if not output.requires_grad:
         raise RuntimeError(
-            f"{source}: it requires no gradient, since it was computed under no_grad(), or from nothing that has "
-            "requires_grad=True and was not detached"
+            f"{source}, which requires no gradient: it was computed under no_grad(), or nothing that it was computed "
+            "from has requires_grad=True"
         )
     if seed is None and output.size != 1:
         raise ValueError(
@@ -209,15 +209,15 @@ def op(function: Callable[..., Result]) -> Callable[..., Tensor]:
     How a call's arguments become the arrays that the pure function sees is the business of arguments.py.
 
     vjps has an entry for each input, None where there is no derivative (the condition of a where); with a single
-    input it may be the vjp alone.  The vjps of inputs that need no gradient are dropped on the spot, and with them
-    the arrays they would have used.
+    input it may be the vjp alone.  The vjps of inputs that want no gradient are dropped on the spot, never called, and
+    with them goes what they alone would have used.
     """
     name, arrange = function.__name__, arranger(function)
 
     @functools.wraps(function)
     def lifted(*arguments: Any, **keywords: Any) -> Tensor:
         inputs, settings = arrange(arguments, keywords)
-        common = common_array(name, [x.data for x in inputs if isinstance(x, Tensor)])  # sets dtype and device
+        common = common_array(name, [x.data for x in inputs if isinstance(x, Tensor)])  # its dtype and device rule
         arrays = [as_input(x.data if isinstance(x, Tensor) else x, common) for x in inputs]
         settings = {key: as_setting(_constant(name, key, value), common) for key, value in settings.items()}
         try:
@@ -233,22 +233,22 @@ def op(function: Callable[..., Result]) -> Callable[..., Tensor]:
 
 
 def _record(name: str, result: Result, inputs: tuple) -> Tensor:
-    """The output as a Tensor, with a Node if some input wants a gradient and somebody is recording."""
+    """The output as a Tensor, with a Node if some input wants a gradient and we are not inside no_grad()."""
     if not (isinstance(result, tuple) and len(result) == 2):
         raise TypeError(f"{name} must return a pair: its value and its vjps")
     y, vjps = result
-    vjps = vjps if isinstance(vjps, tuple) else (vjps,)
+    vjps = vjps if isinstance(vjps, tuple | list) else (vjps,)
     if len(vjps) != len(inputs):
         raise TypeError(f"{name} of {len(inputs)} input(s) returned {len(vjps)} vjp(s); it must return one for each")
-    output = Tensor(y)
-    wanted = [
-        (x.node or x, vjp)
-        for x, vjp in zip(inputs, vjps, strict=True)
-        if isinstance(x, Tensor) and x.requires_grad and vjp is not None
-    ]
-    if wanted and _recording.get():
-        output.requires_grad = True
-        output.node = Node(name, output.data, *map(list, zip(*wanted, strict=True)))
+    parents, kept = [], []
+    if _recording.get():
+        for x, vjp in zip(inputs, vjps, strict=True):
+            if isinstance(x, Tensor) and x.requires_grad and vjp is not None:
+                parents.append(x.node or x)
+                kept.append(vjp)
+    output = Tensor(y, requires_grad=bool(parents))
+    if parents:
+        output.node = Node(name, output.data, parents, kept)
     return output
 
 
