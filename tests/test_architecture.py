@@ -51,7 +51,7 @@ def test_another_package_named_autograd_is_noticed(tmp_path: Path, kind: str):
     other.mkdir()
     (other / ("__init__.py" if kind == "package" else "core.py")).write_text("def grad(f): ...\n")
     (tmp_path / "minisets").symlink_to(ROOT / "minisets")
-    command = [sys.executable, "-S", "-c", "import minisets.nn"]  # -S: nothing that is installed, ours included
+    command = [sys.executable, "-S", "-E", "-c", "import minisets.nn"]  # nothing that is installed, ours included
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 1
     last = run.stderr.strip().splitlines()[-1]
