@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Tensor, batch_norm, conv2d, dropout, layer_norm, linear
+from autograd import Tensor, batch_norm, conv2d, dropout, layer_norm, linear, where
+from autograd.backend import Array
 from autograd.ops.nn import moments
 from minisets.nn import init
 from minisets.nn.module import Module
@@ -19,6 +20,7 @@ class Linear(Module):
     def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator) -> None:
         self.weight = init.fan_in_uniform(rng, (d_in, d_out), fan_in=d_in)
         self.bias = init.fan_in_uniform(rng, (d_out,), fan_in=d_in) if bias else None
+        self.notation = f"FC({d_out}, –)"  # as the paper's tables write it
 
     def forward(self, X: Any) -> Tensor:
         return linear(X, self.weight, self.bias)
@@ -33,6 +35,31 @@ class LayerNorm(Module):
 
     def forward(self, X: Any) -> Tensor:
         return layer_norm(X, self.gamma, self.beta, eps=self.eps)
+
+
+class SetNorm(Module):
+    """Each set brought to mean 0 and variance 1 over all of its elements and features at once, then γ ⊙ X + β.
+
+    X is (..., n, d), the mask (..., n); only elements present count.  Unlike LayerNorm it keeps what tells the elements
+    of a set apart by size (Zhang et al., 2022).
+    """
+
+    def __init__(self, d: int, *, eps: float = 1e-5) -> None:
+        self.gamma, self.beta = init.constant((d,), 1.0), init.constant((d,), 0.0)
+        self.eps = eps
+
+    def forward(self, X: Tensor, mask: Array | None = None) -> Tensor:
+        *batch, n, d = X.shape
+        if mask is None and n > 0:
+            normal = layer_norm(X.reshape(*batch, n * d), eps=self.eps).reshape(X.shape)
+        else:
+            present = np.ones((*batch, n, 1), dtype=bool) if mask is None else mask[..., None]
+            count = np.maximum(present.sum(axis=(-2, -1), keepdims=True), 1) * d
+            centred = X - where(present, X, 0).sum(axis=(-2, -1), keepdims=True) / count
+            centred = where(present, centred, 0)
+            variance = (centred * centred).sum(axis=(-2, -1), keepdims=True) / count
+            normal = centred / (variance + self.eps).sqrt()
+        return normal * self.gamma + self.beta
 
 
 class BatchNorm(Module):
@@ -97,6 +124,7 @@ class Dropout(Module):
         if not 0 <= p < 1:
             raise ValueError(f"the probability p of dropping an element must lie in [0, 1), given {p}")
         self.p, self.rng = p, rng
+        self.notation = f"Dropout({p})"
 
     def forward(self, X: Any) -> Tensor:
         return dropout(X, p=self.p if self.training else 0.0, rng=self.rng)

@@ -52,9 +52,13 @@ class Module:
         """The random generators, whose state a checkpoint must keep."""
         return ((name, x) for name, x in _walk(self) if isinstance(x, np.random.Generator))
 
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """This Module, under the name "", and every one inside it."""
+        return ((name, x) for name, x in _walk(self) if isinstance(x, Module))
+
     def modules(self) -> Iterator[Module]:
         """This Module and every one inside it."""
-        return (x for _, x in _walk(self) if isinstance(x, Module))
+        return (x for _, x in self.named_modules())
 
     # ---- what can be done to it
 

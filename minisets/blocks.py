@@ -1,0 +1,167 @@
+"""The blocks of the paper, each written as its equation.
+
+Sets are X (B, n, d) with an optional mask (B, n), or a single set (n, d) with a mask (n,).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from autograd import Tensor, relu
+from autograd.backend import Array
+from minisets.attention import Multihead
+from minisets.masks import enter, hide
+from minisets.nn import LayerNorm, Linear, Module, SetNorm, init
+from minisets.style import Style, resolve
+
+
+class rFF(Module):  # the paper's own spelling
+    """rFF(X): the same feed-forward network for each row, FC layers of the given widths with ReLU after each.
+
+    last=None leaves the activation of the last layer out.
+    """
+
+    def __init__(self, d_in: int, *widths: int, last: str | None = "relu", rng: np.random.Generator) -> None:
+        if not widths or last not in ("relu", None):
+            raise ValueError("rFF needs at least one width, and last='relu' or last=None")
+        self.layers = [Linear(a, b, rng=rng) for a, b in zip((d_in, *widths), widths, strict=False)]
+        self.last = last
+        active, d = len(widths) - (last is None), widths[-1]
+        self.notation = f"FC({d}, ReLU) × {active}" * (active > 0) + f" FC({d}, –)" * (last is None)
+
+    def forward(self, X: Any, mask: Array | None = None) -> Tensor:
+        first, *_ = self.layers
+        X = enter("rFF", X, mask, first.weight.shape[0], like=first.weight)
+        for layer in self.layers[:-1]:
+            X = relu(layer(X))
+        X = self.layers[-1](X)
+        return hide(relu(X) if self.last else X, mask)
+
+
+class MAB(Module):
+    """MAB(X, Y) = LN(H + rFF(H)),     H = LN(X + Multihead(X, Y, Y)).
+
+    X (B, n, d_x) asks, Y (B, m, d_y) answers; a side without B is shared by all sets.  The mask says who of Y is
+    present; mask_x who of X, which matters to set norm alone.  Where d_x ≠ d, X is projected in the residual.
+
+    The style says where normalisation stands.  With norm="pre" the equations are those of Set Transformer++:
+    H = X + Multihead(SN(X), SN(Y), SN(Y)) and MAB = H + FC(ReLU(SN(H))), with nothing on the residual path.
+    """
+
+    def __init__(
+        self,
+        d_x: int,
+        d_y: int,
+        d: int,
+        heads: int,
+        *,
+        style: str | Style = "paper",
+        learned_queries: bool = False,
+        rng: np.random.Generator,
+        **choices: Any,
+    ) -> None:
+        s = self.style = resolve(style, choices)
+        self.d_x, self.d_y = d_x, d_y
+        self.attention = Multihead(d_x, d_y, d, heads, style=s, rng=rng)
+        self.skip = Linear(d_x, d, rng=rng) if s.residual == "input" and d_x != d else None
+        self.ff = Linear(d, d, rng=rng)
+        norm = SetNorm if s.normalise == "set" else LayerNorm
+        # Each place where some style normalises; the others stay empty.  Learned queries are no data to be normalised.
+        self.norm_x = norm(d_x) if s.norm == "pre" and not learned_queries else None
+        self.norm_y = norm(d_y) if s.norm == "pre" else None
+        self.norm_h = norm(d) if s.norm != "none" else None
+        self.norm_out = norm(d) if s.norm == "post" else None
+
+    def forward(self, X: Any, Y: Any, mask: Array | None = None, mask_x: Array | None = None) -> Tensor:
+        X = enter("MAB", X, mask_x, self.d_x, like=self.ff.weight)
+        Y = enter("MAB", Y, mask, self.d_y, like=self.ff.weight)
+        normal_y = _normal(self.norm_y, Y, mask)
+        q = self.attention.q(_normal(self.norm_x, X, mask_x))
+        H = self._residual(X, q) + self.attention.attend(q, normal_y, normal_y, mask)
+        if self.style.norm == "pre":
+            return hide(H + self.ff(relu(_normal(self.norm_h, H, mask_x))), mask_x)
+        H = _normal(self.norm_h, H, mask_x)
+        return hide(_normal(self.norm_out, H + relu(self.ff(H)), mask_x), mask_x)
+
+    def _residual(self, X: Tensor, q: Tensor) -> Tensor:
+        if self.style.residual == "query":
+            return q
+        return X if self.skip is None else self.skip(X)
+
+
+def _normal(norm: Module | None, X: Tensor, mask: Array | None) -> Tensor:
+    if norm is None:
+        return X
+    return norm(X, mask) if isinstance(norm, SetNorm) else norm(X)
+
+
+class SAB(Module):
+    """SAB(X) = MAB(X, X): every element attends to every element, in O(n²)."""
+
+    def __init__(
+        self, d_in: int, d: int, heads: int, *, style: str | Style = "paper", rng: np.random.Generator, **choices: Any
+    ) -> None:
+        self.mab = MAB(d_in, d_in, d, heads, style=style, rng=rng, **choices)
+        self.notation = f"SAB({d}, {heads})"
+
+    def forward(self, X: Any, mask: Array | None = None) -> Tensor:
+        X = enter("SAB", X, mask, self.mab.d_x, like=self.mab.ff.weight)
+        return self.mab(X, X, mask, mask_x=mask)
+
+
+class ISAB(Module):
+    """ISAB_m(X) = MAB(X, H),     H = MAB(I, X): m learned inducing points I (m, d) look at the set, in O(n m).
+
+    With m = 1 the second half has a single key to attend to, of weight 1 whatever the scores: its query and key
+    projections receive no gradient.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d: int,
+        heads: int,
+        m: int,
+        *,
+        style: str | Style = "paper",
+        rng: np.random.Generator,
+        **choices: Any,
+    ) -> None:
+        self.I = learned_rows(m, d, rng)
+        self.mab0 = MAB(d, d_in, d, heads, style=style, learned_queries=True, rng=rng, **choices)
+        self.mab1 = MAB(d_in, d, d, heads, style=style, rng=rng, **choices)
+        self.notation = f"ISAB_{m}({d}, {heads})"
+
+    def forward(self, X: Any, mask: Array | None = None) -> Tensor:
+        X = enter("ISAB", X, mask, self.mab0.d_y, like=self.I)
+        H = self.mab0(self.I, X, mask)  # (B, m, d)
+        return self.mab1(X, H, mask_x=mask)  # (B, n, d)
+
+
+class PMA(Module):
+    """PMA_k(Z) = MAB(S, Z): k learned seeds S (k, d) pool a set of any size into k vectors.
+
+    rff_before_pma=True gives the paper's equation MAB(S, rFF(Z)); its experiments all leave the rFF out.
+    """
+
+    def __init__(
+        self, d: int, heads: int, k: int = 1, *, style: str | Style = "paper", rng: np.random.Generator, **choices: Any
+    ) -> None:
+        self.S = learned_rows(k, d, rng)
+        self.rff = rFF(d, d, rng=rng) if resolve(style, choices).rff_before_pma else None
+        self.mab = MAB(d, d, d, heads, style=style, learned_queries=True, rng=rng, **choices)
+        self.k, self.notation = k, f"PMA_{k}({d}, {heads})"
+
+    def forward(self, Z: Any, mask: Array | None = None) -> Tensor:
+        Z = enter("PMA", Z, mask, self.mab.d_y, like=self.S)
+        return self.mab(self.S, Z if self.rff is None else self.rff(Z, mask), mask)  # (B, k, d)
+
+
+def learned_rows(m: int, d: int, rng: np.random.Generator) -> Tensor:
+    """m rows of d numbers, as the authors draw inducing points and seeds: U(±√(6 / (d (m + 1))))."""
+    if not (isinstance(m, int) and m >= 1):
+        raise ValueError(f"the number of inducing points or seeds must be at least 1, given {m}")
+    return init.uniform(rng, (m, d), math.sqrt(6 / (d * (m + 1))))

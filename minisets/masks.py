@@ -1,0 +1,63 @@
+"""Ragged sets: sets of different sizes in one array, with a mask that says who is there.
+
+    X, mask = pad([first, second])     # (n₁, d) and (n₂, d)  ->  X (2, n, d), mask (2, n), True where present
+
+All blocks keep two promises.  What a mask hides has no influence on anything, not even if it is nan; and a hidden
+element comes out as zeros, and receives a gradient of exactly zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autograd import Tensor, backend, where
+from autograd.backend import Array
+from autograd.ops.nn import require_mask
+
+
+def pad(sets: Sequence[Any], value: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Sets (nᵢ, d) of any sizes, zero included, as one array X (B, n, d) with n the largest, and the mask (B, n)."""
+    arrays = [np.asarray(s) for s in sets]
+    if not arrays:
+        raise ValueError("pad needs at least one set, given an empty list")
+    for i, array in enumerate(arrays):
+        if array.ndim != 2 or array.shape[1] != arrays[0].shape[-1]:
+            raise ValueError(
+                f"set {i} has shape {array.shape}; expected (n, {arrays[0].shape[-1] if arrays[0].ndim else 'd'}), "
+                "the same width d in every set"
+            )
+    sizes = np.array([len(array) for array in arrays])
+    mask = np.arange(sizes.max()) < sizes[:, None]
+    X = np.full((*mask.shape, arrays[0].shape[1]), value, dtype=np.result_type(*arrays))
+    X[mask] = np.concatenate(arrays)
+    return X, mask
+
+
+def unpad(X: Any, mask: Array) -> list[np.ndarray]:
+    """The sets in X (B, n, d), each as an array (nᵢ, d) of the elements present: what pad undoes."""
+    X = X.numpy() if isinstance(X, Tensor) else np.asarray(X)
+    mask = backend.to_host(mask)
+    require_mask(mask, X.shape[:2])
+    return [elements[present] for elements, present in zip(X, mask, strict=True)]
+
+
+def hide(X: Tensor, mask: Array | None) -> Tensor:
+    """X with zeros where the mask says that nobody is there."""
+    return X if mask is None else where(mask[..., None], X, 0)
+
+
+def enter(name: str, X: Any, mask: Array | None, d: int, like: Tensor) -> Tensor:
+    """What a block sees of a set: (B, n, d), or a single set (n, d), as a Tensor, hidden elements as zeros."""
+    if not isinstance(X, Tensor):
+        X = Tensor(X).astype(like.dtype).to(like.device)
+    if X.ndim not in (2, 3) or X.shape[-1] != d:
+        raise ValueError(f"{name} expected a batch of sets (B, n, {d}) or a single set (n, {d}), given {X.shape}")
+    if mask is not None:
+        try:
+            require_mask(mask, X.shape[:-1])
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name} of sets {X.shape}: {error}") from None
+    return hide(X, mask)
