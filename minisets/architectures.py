@@ -207,7 +207,7 @@ class Network(Module):
         rows.append((self.head.notation, out, _count(self.head)))
         wide = max(len(notation) for notation, _, _ in rows)
         lines = [
-            f"  {notation:{wide}}   {shape:14}{count and f'{count:,}' or '':>10}".rstrip()
+            f"  {notation:{wide}}   {shape:14}{(count and f'{count:,}') or '':>10}".rstrip()
             for notation, shape, count in rows
         ]
         return "\n".join([f"{self.label}: {_count(self):,} parameters", *lines])

@@ -1,0 +1,129 @@
+"""Weights that travel: to and from the authors' PyTorch modules, and .safetensors files.
+
+    state = load_safetensors("set_transformer.safetensors")          # or {name: array} from anywhere
+    load_authors(net, state)                                         # net of style "authors"
+    save_safetensors("ours.safetensors", authors_state(net))         # for torch's load_state_dict
+
+The authors name a MAB's layers fc_q, fc_k, fc_v, fc_o, ln0 and ln1, keep a matrix as (out, in), and give inducing
+points and seeds a leading 1.  Everything else is the same, so one table of names serves both ways.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from autograd import Tensor
+from autograd.backend import Array
+from minisets.architectures import Network
+from minisets.blocks import ISAB, MAB, PMA, SAB, rFF
+from minisets.nn import Linear, Module
+from minisets.state import fit, overwrite
+
+
+def load_authors(module: Module, state: Mapping[str, Any]) -> None:
+    """Fill a block or network from the authors' parameters; names or shapes that do not match change nothing."""
+    tensors = dict(_names(module))
+    theirs = {name: np.asarray(array) for name, array in state.items()}
+    ours = {name: _turned(tensors[name], array) if name in tensors else array for name, array in theirs.items()}
+    overwrite(fit(type(module).__name__, {name: tensor.data for name, tensor in tensors.items()}, ours))
+
+
+def authors_state(module: Module) -> dict[str, np.ndarray]:
+    """The parameters of a block or network under the authors' names and in their shapes, ready for load_state_dict."""
+    return {name: _theirs(name, tensor) for name, tensor in _names(module)}
+
+
+def _turned(mine: Tensor, array: np.ndarray) -> np.ndarray:
+    """Their array in our shape: matrices transposed, the leading 1 of inducing points and seeds dropped."""
+    if array.ndim == 3 and array.shape[0] == 1:
+        return array[0]
+    return array.T if array.ndim == 2 and mine.ndim == 2 else array
+
+
+def _theirs(name: str, mine: Tensor) -> np.ndarray:
+    array = np.array(mine.numpy())
+    if name.split(".")[-1] in ("I", "S"):
+        return array[None]
+    return np.ascontiguousarray(array.T)
+
+
+def _names(module: Module, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Each parameter with the name that the authors give it."""
+    if isinstance(module, Network):
+        yield from _network_names(module)
+    elif isinstance(module, MAB):
+        if module.style.residual != "query" or module.style.output or module.style.norm == "pre":
+            raise ValueError("the authors' parameters fit blocks of style 'authors' (with ln=True or False) alone")
+        attention = module.attention
+        for name, layer in {"fc_q": attention.q, "fc_k": attention.k, "fc_v": attention.v, "fc_o": module.ff}.items():
+            yield from _names(layer, f"{prefix}{name}.")
+        for name, norm in {"ln0": module.norm_h, "ln1": module.norm_out}.items():
+            if norm is not None:
+                yield f"{prefix}{name}.weight", norm.gamma
+                yield f"{prefix}{name}.bias", norm.beta
+    elif isinstance(module, SAB):
+        yield from _names(module.mab, f"{prefix}mab.")
+    elif isinstance(module, ISAB):
+        yield f"{prefix}I", module.I
+        yield from _names(module.mab0, f"{prefix}mab0.")
+        yield from _names(module.mab1, f"{prefix}mab1.")
+    elif isinstance(module, PMA):
+        yield f"{prefix}S", module.S
+        yield from _names(module.mab, f"{prefix}mab.")
+    elif isinstance(module, Linear):
+        yield f"{prefix}weight", module.weight
+        if module.bias is not None:
+            yield f"{prefix}bias", module.bias
+    else:
+        raise ValueError(
+            f"the authors have no {type(module).__name__}; a MAB, SAB, ISAB, PMA or a network of them fits"
+        )
+
+
+def _network_names(net: Network) -> Iterator[tuple[str, Tensor]]:
+    """enc.0, enc.1 … and dec.0, dec.1 …, the head last; an rFF counts as its layers with a ReLU after each."""
+    for part, layers in {"enc": net.encoder, "dec": [*net.decoder, net.head]}.items():
+        place = 0
+        for layer in layers:
+            if isinstance(layer, rFF):
+                for i, linear in enumerate(layer.layers):
+                    yield from _names(linear, f"{part}.{place + 2 * i}.")
+                place += 2 * len(layer.layers)
+            elif layer.parameters():
+                yield from _names(layer, f"{part}.{place}.")
+                place += 1
+            elif layer.notation.startswith("Dropout"):
+                place += 1  # without parameters, but it has a place of its own; pooling by mean or max has none
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def save_safetensors(path: str | os.PathLike, state: Mapping[str, Array]) -> None:
+    """Write arrays by name to a .safetensors file, which PyTorch and others read."""
+    _safetensors().save_file({name: np.ascontiguousarray(array) for name, array in state.items()}, path)
+
+
+def load_safetensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Read a .safetensors file; nothing in it can run code."""
+    library = _safetensors()
+    try:
+        return library.load_file(path)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except Exception as error:  # the library has its own error type, and damaged headers raise others
+        raise ValueError(f"{path} is not a readable .safetensors file: {error}") from error
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise ImportError(
+            "reading and writing .safetensors needs the package safetensors; pip install 'minisets[interop]'"
+        ) from None
+    return safetensors.numpy

@@ -1,0 +1,205 @@
+"""Blocks: their equations, refusals, a look inside, ragged sets, and the count of their work."""
+
+import numpy as np
+import pytest
+
+import minisets.attention
+import minisets.nn.layers
+from autograd import Tensor, attention, linear
+from minisets import ISAB, MAB, PMA, SAB, STYLES, Multihead, Style, pad, record_attention, rFF, rFFp, unpad
+from minisets.nn import LayerNorm, SetNorm
+from minisets.pooling import Pooling
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(2, 5, 3))
+
+
+def fc(layer, x):
+    return x @ layer.weight.data + (0 if layer.bias is None else layer.bias.data)
+
+
+def layer_norm(x):
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+def set_norm(x):
+    return (x - x.mean((-2, -1), keepdims=True)) / np.sqrt(x.var((-2, -1), keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("style", ["paper", "vaswani", "plusplus", "authors"])
+def test_a_mab_is_its_equation(style: str):
+    """Written once more in NumPy, line by line, for each style."""
+    mab = MAB(3, 3, 8, 2, style=style, rng=rng).astype("float64")
+    Y = rng.normal(size=(2, 4, 3))
+    a, relu = mab.attention, lambda x: np.maximum(x, 0)
+    x, y = (set_norm(X), set_norm(Y)) if style == "plusplus" else (X, Y)
+    q, k, v = fc(a.q, x), fc(a.k, y), fc(a.v, y)
+    heads = []
+    for part in (slice(0, 4), slice(4, 8)):
+        scores = q[..., part] @ k[..., part].swapaxes(1, 2) / np.sqrt(4 if style == "vaswani" else 8)
+        P = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+        heads.append(P @ v[..., part])
+    joined = np.concatenate(heads, -1)
+    if style == "authors":
+        H = q + joined
+        want = H + relu(fc(mab.ff, H))
+    elif style == "plusplus":
+        H = fc(mab.skip, X) + fc(a.o, joined)
+        want = H + fc(mab.ff, relu(set_norm(H)))
+    else:
+        H = layer_norm(fc(mab.skip, X) + fc(a.o, joined))
+        want = layer_norm(H + relu(fc(mab.ff, H)))
+    np.testing.assert_allclose(mab(X, Y).data, want, rtol=1e-9, atol=1e-12)
+
+
+def test_the_residual_is_x_itself_where_widths_agree():
+    assert MAB(8, 3, 8, 2, rng=rng).skip is None and MAB(3, 8, 8, 2, rng=rng).skip is not None
+    assert SAB(3, 8, 2, style="authors", rng=rng).mab.skip is None
+
+
+def test_single_choices_replace_those_of_a_style():
+    style = SAB(3, 8, 2, style="authors", ln=True, bias=False, rng=rng).mab.style
+    assert style == Style(residual="query", output=False, norm="post", bias=False)
+    assert SAB(3, 8, 2, style=style, rng=rng).mab.style == style
+    assert SAB(3, 8, 2, bias=False, rng=rng).mab.attention.q.bias is None
+    assert PMA(8, 2, 1, rff_before_pma=True, rng=rng).rff is not None
+    assert isinstance(SAB(3, 8, 2, style="plusplus", rng=rng).mab.norm_x, SetNorm)
+    assert isinstance(SAB(3, 8, 2, rng=rng).mab.norm_h, LayerNorm)
+    assert ISAB(3, 8, 2, 4, style="plusplus", rng=rng).mab0.norm_x is None  # inducing points are not data
+
+
+def test_inducing_points_and_seeds_begin_within_the_authors_bound():
+    values = np.abs(ISAB(3, 64, 4, 32, rng=rng).I.data)
+    assert 0.95 * np.sqrt(6 / (64 * 33)) < values.max() <= np.sqrt(6 / (64 * 33))
+
+
+def test_set_norm_counts_only_who_is_present():
+    norm, mask = SetNorm(3).astype("float64"), np.arange(5) < np.array([[3], [5]])
+    Y = norm(Tensor(X), mask).data
+    np.testing.assert_allclose(Y[0, :3], set_norm(X[0, :3]), rtol=1e-9)
+    np.testing.assert_allclose(Y[1], set_norm(X[1]), rtol=1e-9)
+
+
+def test_the_scalar_form_of_rffp_is_the_papers_formula():
+    layer = rFFp(3, 3, pooling="max", form="scalar", rng=rng).astype("float64")
+    layer.own[0].weight.data[...], layer.own[0].bias.data[...] = np.eye(3), 0
+    layer.lambdas[0].data[...], layer.gammas[0].data[...] = 0.7, -1.3
+    want = np.maximum(0.7 * X - 1.3 * X.max(axis=1, keepdims=True), 0)
+    np.testing.assert_allclose(layer(X).data, want, rtol=1e-12)
+
+
+def test_float64_arrays_meet_float32_parameters():
+    assert SAB(3, 8, 2, rng=rng)(X).dtype == "float32"
+    assert SAB(3, 8, 2, rng=rng)(X, np.ones((2, 5), dtype=bool)).dtype == "float32"
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: SAB(3, 8, 3, rng=rng), ValueError, "the number of heads must divide the width d = 8, given 3"),
+        (lambda: SAB(3, 8, 0, rng=rng), ValueError, "given 0"),
+        (lambda: ISAB(3, 8, 2, 0, rng=rng), ValueError, "inducing points or seeds must be at least 1, given 0"),
+        (lambda: SAB(3, 8, 2, style="fancy", rng=rng), ValueError, "no style 'fancy'; the styles are paper, authors"),
+        (lambda: SAB(3, 8, 2, norm="maybe", rng=rng), ValueError, "norm must be one of 'post', 'pre', 'none'"),
+        (lambda: SAB(3, 8, 2, colour="red", rng=rng), TypeError, "unknown choice 'colour'; a style has residual"),
+        (lambda: SAB(3, 8, 2, rng=rng)(X[..., :2]), ValueError, r"SAB expected .*\(B, n, 3\).*given \(2, 5, 2\)"),
+        (lambda: SAB(3, 8, 2, rng=rng)(X[0, 0]), ValueError, r"SAB expected .* single set \(n, 3\), given \(3,\)"),
+        (lambda: ISAB(3, 8, 2, 2, rng=rng)(X[None]), ValueError, "ISAB expected a batch of sets"),
+        (lambda: PMA(8, 2, 2, rng=rng)(X), ValueError, r"PMA expected a batch of sets \(B, n, 8\)"),
+        (lambda: MAB(8, 3, 8, 2, rng=rng)(X, X), ValueError, r"MAB expected a batch of sets \(B, n, 8\)"),
+        (lambda: SAB(3, 8, 2, rng=rng)(X, np.ones((2, 4), bool)), ValueError, r"shape \(2, 5\), given \(2, 4\)"),
+        (lambda: SAB(3, 8, 2, rng=rng)(X, np.ones((2, 5))), TypeError, "SAB of sets.*boolean array.*float64"),
+        (lambda: SAB(3, 8, 2, rng=rng)(X, [[True] * 5] * 2), TypeError, "boolean array.*given list"),
+        (lambda: rFF(3, rng=rng), ValueError, "at least one width"),
+        (lambda: rFFp(3, rng=rng), ValueError, "at least one width"),
+        (lambda: rFFp(3, 8, form="vector", rng=rng), ValueError, "form must be 'matrix' or 'scalar'"),
+        (lambda: rFFp(3, 8, pooling="median", rng=rng), ValueError, "pooling must be 'mean', 'sum' or 'max'"),
+        (lambda: Pooling(3, "median"), ValueError, "pooling must be 'mean', 'sum' or 'max', given 'median'"),
+        (lambda: pad([]), ValueError, "at least one set"),
+        (lambda: pad([np.ones((2, 3)), np.ones((2, 4))]), ValueError, r"set 1 has shape \(2, 4\); expected \(n, 3\)"),
+        (lambda: pad([np.ones(3)]), ValueError, r"set 0 has shape \(3,\)"),
+        (lambda: unpad(X, np.ones((2, 4), bool)), ValueError, r"expected a mask of shape \(2, 5\)"),
+    ],
+)
+def test_wrong_input_gets_a_sentence(call, error, said):
+    with pytest.raises(error, match=said):
+        call()
+
+
+# ---- ragged sets
+
+
+def test_pad_and_unpad():
+    sets = [rng.normal(size=(n, 3)).astype("float32") for n in (2, 0, 5)]
+    padded, mask = pad(sets)
+    assert padded.shape == (3, 5, 3) and padded.dtype == "float32" and mask.sum(1).tolist() == [2, 0, 5]
+    assert (padded[~mask] == 0).all()
+    for a, b in zip(unpad(Tensor(padded), mask), sets, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert pad([np.zeros((0, 3))])[0].shape == (1, 0, 3)
+    assert np.isnan(pad(sets, value=np.nan)[0][1]).all()
+
+
+# ---- a look inside
+
+
+def test_attention_weights_can_be_recorded():
+    isab, mask = ISAB(3, 8, 2, 4, rng=rng), np.arange(5) < np.array([[3], [5]])
+    with record_attention(isab) as seen:
+        isab(X, mask)
+    assert {name: [w.shape for w in ws] for name, ws in seen.items()} == {
+        "mab0.attention": [(2, 2, 4, 5)],
+        "mab1.attention": [(2, 2, 5, 4)],
+    }
+    weights = seen["mab0.attention"][0]
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
+    assert (weights[0, :, :, 3:] == 0).all()
+    isab(X, mask)
+    assert len(seen["mab0.attention"]) == 1  # nothing is recorded outside
+
+
+def test_recorded_weights_are_the_ones_used():
+    heads = Multihead(3, 3, 8, 2, rng=rng).astype("float64")
+    with record_attention(heads) as seen:
+        Y = heads(X, X, X).data
+    v = fc(heads.v, X).reshape(2, 5, 2, 4).swapaxes(1, 2)
+    joined = (seen[""][0] @ v).swapaxes(1, 2).reshape(2, 5, 8)
+    np.testing.assert_allclose(fc(heads.o, joined), Y, rtol=1e-10)
+
+
+# ---- cost
+
+
+def count_flops(block, n: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Multiplications and additions in the matrix products of one forward, from the shapes that go through them."""
+    total = 0
+
+    def counted_linear(x, weight, bias=None):
+        nonlocal total
+        total += 2 * int(np.prod(x.shape[:-1])) * weight.shape[0] * weight.shape[1]
+        return linear(x, weight, bias)
+
+    def counted_attention(q, k, v, **settings):
+        nonlocal total
+        out = attention(q, k, v, **settings)
+        batch = int(np.prod(out.shape[:-2]))
+        total += 2 * batch * q.shape[-2] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
+        return out
+
+    with monkeypatch.context() as patch:
+        patch.setattr(minisets.nn.layers, "linear", counted_linear)
+        patch.setattr(minisets.attention, "attention", counted_attention)
+        block(np.zeros((1, n, 3)))
+    return total
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_isab_is_linear_and_sab_quadratic_in_n(style: str, monkeypatch: pytest.MonkeyPatch):
+    """Second differences of the exact count: 0 for ISAB, and 2 · 4 d for SAB, whose n² term is 4 d n² FLOPs."""
+    d = 8
+    for block, second in ((ISAB(3, d, 2, 4, style=style, rng=rng), 0), (SAB(3, d, 2, style=style, rng=rng), 8 * d)):
+        flops = [count_flops(block, n, monkeypatch) for n in range(10, 16)]
+        assert set(np.diff(flops, 2)) == {second}
