@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autograd import Tensor
 from minisets import ISAB, MAB, PMA, SAB, STYLES, Dotprod, Pooling, build, rFF, rFFp
 from minisets.architectures import ROWS
 from minisets.nn import Module
@@ -42,6 +43,17 @@ class PMAOnInput(Module):
         return self.pma(self.rff(X, mask), mask)
 
 
+class CrossMAB(Module):
+    """MAB as a function of the set that answers; those who ask are learned."""
+
+    def __init__(self, rng: np.random.Generator, **choices) -> None:
+        self.X = Tensor(rng.normal(size=(4, 2)), requires_grad=True)
+        self.mab = MAB(2, D_IN, D, 2, rng=rng, **choices)
+
+    def forward(self, Y, mask=None):
+        return self.mab(self.X, Y, mask)
+
+
 def subjects() -> list[Subject]:
     found = [
         Subject("rFF", lambda rng: rFF(D_IN, D, D, rng=rng), True),
@@ -73,6 +85,7 @@ def subjects() -> list[Subject]:
         found += [
             Subject(f"SAB-{name}", lambda rng, c=choices: SAB(D_IN, D, 2, rng=rng, **c), True),
             Subject(f"ISAB-{name}", lambda rng, c=choices: ISAB(D_IN, D, 2, 3, rng=rng, **c), True),
+            Subject(f"MAB-{name}", lambda rng, c=choices: CrossMAB(rng, **c), False),
             Subject(f"PMA-{name}", lambda rng, c=choices: PMAOnInput(rng, **c), False),
         ]
     rows = sorted({(label, task) for task in ("max_regression", "clustering", "unique_characters", "point_cloud")
@@ -90,15 +103,3 @@ def subjects() -> list[Subject]:
 
 SUBJECTS = subjects()
 BLOCKS = [s for s in SUBJECTS if ":" not in s.name]
-
-
-class CrossMAB(Module):
-    """MAB as a function of one set: its queries are learned, of another width."""
-
-    def __init__(self, rng: np.random.Generator, **choices) -> None:
-        self.X = rFF(2, D, rng=rng)
-        self.points = rng.normal(size=(4, 2))
-        self.mab = MAB(D, D_IN, D, 2, rng=rng, **choices)
-
-    def forward(self, Y, mask=None):
-        return self.mab(self.X(self.points), Y, mask)
