@@ -6,12 +6,13 @@ In one sentence: constants take the dtype and the device of the Tensors beside t
     a Tensor of floating point          its array                             –
     a number, also NumPy's scalars      a Python number, which promotes       a 0-d array
                                         nothing
-    an array or list of numbers         an array of the Tensor's dtype,       an array as it is
+    an array, list or tuple of numbers  an array of the Tensor's dtype,       an array as it is
                                         on its device
     an array of booleans                the same, on its device               an array as it is
     None, a string                      as it is                              as it is
 
-As a setting (an axis, labels, an index) integers keep their dtype and lists stay lists.
+As a setting (an axis, labels, an index) integers keep their dtype and lists stay lists.  Where no Tensor is given at
+all, plain floating arrays stand in for them.
 """
 
 from __future__ import annotations
@@ -72,13 +73,17 @@ def as_input(value: Any, common: Array | None) -> Any:
     """What the table above says of an input."""
     if value is common:
         return value
-    if isinstance(value, np.generic):  # before the next line, since np.float64 is also a float
+    if isinstance(value, np.generic) and common is not None:  # before the next line: np.float64 is also a float
         value = value.item()
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | np.generic):
         return value if common is not None else np.asarray(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple | range):
         value = np.asarray(value)
-    if common is None or not backend.is_array(value):
+    if not backend.is_array(value):
+        return value
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"an array of real numbers was expected, given one of dtype {value.dtype}")
+    if common is None:
         return value
     value = backend.beside(value, common)
     return value if value.dtype.kind == "b" else value.astype(common.dtype, copy=False)

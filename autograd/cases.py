@@ -133,6 +133,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         "pairs": (np.array([0, 2, 2]), np.array([3, 1, 1])),
         "mixed": (slice(None), np.array([[0, 0], [1, 3]])),
         "list": [0, 0],
+        "tuple of repeats": (slice(None), (1, 1, 3)),
         "mask": np.array([True, False, True]),
         "full mask": rng.random((3, 4)) < 0.5,
         "nothing": np.zeros(3, dtype=bool),
@@ -212,6 +213,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("attention", q, k, v, scale=0.3, mask=mask, label="masked")
     yield case("attention", q, k, v, mask=rng.random((2, 1, 5, 3)) < 0.5, label="mask of pairs")
     yield case("attention", normal(1, 4, 5, 3), k, v, mask=mask, label="shared queries")
+    yield case("attention", q, k[:1], v[:1], mask=rng.random((2, 1, 5, 3)) < 0.5, label="shared keys")
     yield case("attention", normal(5, 3), normal(2, 3), normal(2, 3), mask=np.array([True, False]), label="one set")
     yield case("attention", 100 * q, 100 * k, v, label="large")
     yield case("attention", q, k[:, :, :1], v[:, :, :1], label="one key")

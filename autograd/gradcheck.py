@@ -50,15 +50,22 @@ def gradcheck(
     """
     rng = np.random.default_rng(seed)
     inputs = tuple(_differentiable(x) for x in inputs)
+    if directions < 1:
+        raise ValueError(f"gradcheck needs at least one direction, given {directions}")
     checked = {f"input {i}": x for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad}
     errors: dict[str, float] = {}
     with _in_float64(function) as (parameters, rewind):
         checked |= parameters
+        if not checked:
+            raise ValueError("nothing to check: give arrays of floating point, or a Module with parameters")
 
         def outputs() -> list[Tensor]:
             rewind()
             result = function(*inputs)
-            return list(result) if isinstance(result, list | tuple) else [result]
+            results = list(result) if isinstance(result, list | tuple) else [result]
+            if not results or not all(isinstance(y, Tensor) for y in results):
+                raise TypeError(f"gradcheck needs a function that returns Tensors, given {type(result).__name__}")
+            return results
 
         for name, x in checked.items():
             for _ in range(directions):
@@ -81,7 +88,7 @@ def gradcheck(
 
 
 def _differentiable(x: Any) -> Any:
-    data = x.data if isinstance(x, Tensor) else x
+    data = x.data if isinstance(x, Tensor) else np.asarray(x) if isinstance(x, list | np.floating) else x
     floating = backend.is_array(data) and data.dtype.kind == "f"
     return Tensor(data.astype("float64"), requires_grad=True) if floating else x
 
@@ -171,7 +178,7 @@ def main(argv: list[str] | None = None) -> int:
         for case in cases:
             try:
                 worst = max(worst, *gradcheck(case.run, *case.inputs, seed=arguments.seed).values(), 0.0)
-            except GradientError as error:
+            except Exception as error:  # an op may also fail to run at all
                 worst, message = math.nan, f"{case.label or 'plain'}: {error}"
         print(f"{name:34} {len(cases):5}  {worst:22.1e}  {'FAILED ' + message if message else 'ok'}")
         failed += [name] * bool(message)

@@ -74,6 +74,9 @@ OPERATORS = {
     "__getitem__": shape.getitem,
     "__setitem__": _refuse_assignment,
     # Comparisons have no derivative: they give plain boolean arrays, ready to be masks.
+    "__eq__": lambda x, y: x.data == _value(y),
+    "__ne__": lambda x, y: x.data != _value(y),
+    "__hash__": object.__hash__,  # so that a Tensor is found in a dictionary by its identity all the same
     "__lt__": lambda x, y: x.data < _value(y),
     "__le__": lambda x, y: x.data <= _value(y),
     "__gt__": lambda x, y: x.data > _value(y),
@@ -83,6 +86,7 @@ OPERATORS = {
     "__array_priority__": 1000,
     "__array__": _refuse_conversion,
     "__repr__": _represent,
+    "__format__": lambda x, spec: format(x.item() if spec else repr(x), spec),
     "__len__": _length,
     "__iter__": _iterate,
     "__bool__": lambda x: bool(x.data),

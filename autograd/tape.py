@@ -63,7 +63,8 @@ class Tensor:
     node           the Node of the op that made it; None for a leaf, and for constants
     grad           after backward(), the gradient as an array; only leaves get one, and it adds up until set to None
 
-    operators.py gives it + * @ [] and methods such as .sum(), each of them an op.  Tensors are compared by identity.
+    operators.py gives it + * @ [] and methods such as .sum(), each of them an op.  As a key of
+    a dictionary a Tensor is known by its identity.
     """
 
     __slots__ = ("data", "grad", "node", "requires_grad")
@@ -217,7 +218,8 @@ def op(function: Callable[..., Result]) -> Callable[..., Tensor]:
     @functools.wraps(function)
     def lifted(*arguments: Any, **keywords: Any) -> Tensor:
         inputs, settings = arrange(arguments, keywords)
-        common = common_array(name, [x.data for x in inputs if isinstance(x, Tensor)])  # its dtype and device rule
+        tensors = [x.data for x in inputs if isinstance(x, Tensor)] or [x for x in inputs if backend.is_array(x)]
+        common = common_array(name, tensors)  # whose dtype and device rule
         arrays = [as_input(x.data if isinstance(x, Tensor) else x, common) for x in inputs]
         settings = {key: as_setting(_constant(name, key, value), common) for key, value in settings.items()}
         try:

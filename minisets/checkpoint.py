@@ -10,6 +10,7 @@ old one and then takes its name, so that a crash at any moment leaves one whole 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -47,17 +48,23 @@ def save(
     arrays = {f"model/{name}": array for name, array in model.state_dict().items()}
     if optimizer:
         arrays |= {f"optimizer/{name}": array for name, array in optimizer.state_dict().items()}
-    text = json.dumps(about, default=lambda array: array.tolist())  # some generators keep arrays in their state
-    unfinished = path.with_name(f".{path.name}.unfinished")
+    text = json.dumps(about, default=_array_as_json)
+    try:
+        unfinished = path.with_name(f".{path.name}.unfinished")
+    except ValueError:
+        raise CheckpointError(f"cannot write a checkpoint to {os.fspath(path)!r}: that is no name of a file") from None
     try:
         with open(unfinished, "wb") as file:
             np.savez(file, allow_pickle=False, about=np.array(text), **arrays)
             file.flush()
             os.fsync(file.fileno())  # on the disk before it takes the name
         os.replace(unfinished, path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True) if path.parent.is_dir() else None
-        raise CheckpointError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        if isinstance(error, OSError):
+            raise CheckpointError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
+        raise
 
 
 def load(
@@ -67,29 +74,34 @@ def load(
     optimizer: Optimizer | None = None,
     generators: Generators | None = None,
 ) -> int:
-    """Restore what save() wrote and return the step; if anything does not fit, all is left as it was."""
+    """Restore what save() wrote and return the step; if anything does not fit, all is left as it was.
+
+    What is not asked for stays in the file: the model alone can be loaded from the checkpoint of a whole run.
+    """
     path = Path(path)
     about, arrays = _read(path)
     mine = _generators(model, generators)
     saved = about["generators"]
+    if generators is None:
+        saved = {name: state for name, state in saved.items() if name in mine or name.startswith("model.")}
     try:
         if optimizer and about["optimizer"] != type(optimizer).__name__:
             raise ValueError(f"it was saved with the optimizer {about['optimizer']}, not {type(optimizer).__name__}")
         if mine.keys() != saved.keys():
             raise ValueError(f"it has the random generators {sorted(saved)}, expected {sorted(mine)}")
         for name, rng in mine.items():  # tried on a generator of no importance
-            type(rng.bit_generator)().state = _arrays_again(saved[name])
+            type(rng.bit_generator)().state = saved[name]
         model.matching(_under("model/", arrays))
         if optimizer:
             optimizer.matching(_under("optimizer/", arrays))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise CheckpointError(f"the checkpoint {path} does not belong to this run: {error}") from error
 
     model.load_state_dict(_under("model/", arrays))
     if optimizer:
         optimizer.load_state_dict(_under("optimizer/", arrays))
     for name, rng in mine.items():
-        rng.bit_generator.state = _arrays_again(saved[name])
+        rng.bit_generator.state = saved[name]
     return about["step"]
 
 
@@ -103,8 +115,9 @@ def _read(path: Path) -> tuple[dict, dict[str, np.ndarray]]:
     except Exception as error:  # a damaged file can trip zipfile and NumPy's parser in any of a dozen ways
         raise CheckpointError(f"{path} is damaged, or not a checkpoint: {error or type(error).__name__}") from error
     try:
-        about = json.loads(str(arrays.pop("about")))
-        if about["format"] != FORMAT:
+        about = json.loads(str(arrays.pop("about")), object_hook=_json_as_array)
+        complete = isinstance(about["step"], int) and isinstance(about["generators"], dict) and "optimizer" in about
+        if about["format"] != FORMAT or not complete:
             raise ValueError
         return about, arrays
     except (KeyError, ValueError, TypeError):
@@ -116,12 +129,13 @@ def _generators(model: Module, others: Generators | None) -> dict[str, np.random
     return inside | dict(others or {})
 
 
-def _arrays_again(state: dict) -> dict:
-    """A generator's state as it was before JSON made lists of its arrays."""
-    return {
-        key: _arrays_again(value) if isinstance(value, dict) else np.array(value) if isinstance(value, list) else value
-        for key, value in state.items()
-    }
+def _array_as_json(array: np.ndarray) -> dict:
+    """Some generators keep arrays in their state; without the dtype, large integers would come back as floats."""
+    return {"dtype": str(array.dtype), "values": array.tolist()}
+
+
+def _json_as_array(value: dict) -> dict | np.ndarray:
+    return np.array(value["values"], value["dtype"]) if value.keys() == {"dtype", "values"} else value
 
 
 def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -27,6 +27,8 @@ class Optimizer:
     memories: tuple[str, ...] = ()  # the names of the arrays kept for each parameter
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, weight_decay: float, decoupled: bool) -> None:
+        if hasattr(parameters, "parameters"):
+            raise TypeError("an optimizer takes net.parameters(), given the net")
         self.parameters = list(parameters)
         if not self.parameters:
             raise ValueError("an optimizer needs at least one parameter, given none")
@@ -37,7 +39,7 @@ class Optimizer:
         _positive(lr=lr)
         _not_negative(weight_decay=weight_decay)
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
-        self.steps = 0
+        self.steps = np.zeros(len(self.parameters), dtype="int64")  # taken by each parameter
         self.memory = {
             name: [backend.array_module(p.data).zeros_like(p.data) for p in self.parameters] for name in self.memories
         }
@@ -49,30 +51,30 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that has a gradient, in place."""
-        self.steps += 1
         self.lr = float(self.lr)  # a NumPy scalar would turn float32 into float64
         for i, p in enumerate(self.parameters):
             if p.grad is None:
                 continue
+            self.steps[i] += 1
             g = p.grad
             if self.weight_decay and self.decoupled:
                 p.data -= self.lr * self.weight_decay * p.data  # p shrinks by itself
             elif self.weight_decay:
                 g = g + self.weight_decay * p.data  # the gradient of ½ λ ‖p‖² joins the loss's
-            self.move(p.data, g, *(self.memory[name][i] for name in self.memories))
+            self.move(int(self.steps[i]), p.data, g, *(self.memory[name][i] for name in self.memories))
 
-    def move(self, p: Array, g: Array, *memory: Array) -> None:
-        """One step of one parameter, in place."""
+    def move(self, t: int, p: Array, g: Array, *memory: Array) -> None:
+        """The t-th step of one parameter, in place."""
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Copies of all memories, the number of steps taken, and the learning rate, by name."""
+        """Copies of all memories, the numbers of steps taken, and the learning rate, by name."""
         return {name: np.array(backend.to_host(a)) for name, a in self._arrays().items()}
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Take over a state of the same names and shapes; anything else is refused before a number is changed."""
         overwrite(self.matching(state))
-        self.steps, self.lr = int(state["steps"]), float(state["lr"])
+        self.lr = float(state["lr"])
 
     def matching(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
         """Each array of mine with the one of the same name, or a ValueError that says what does not fit."""
@@ -80,7 +82,7 @@ class Optimizer:
 
     def _arrays(self) -> dict[str, Array]:
         arrays = {f"{name}.{i}": a for name in self.memories for i, a in enumerate(self.memory[name])}
-        return arrays | {"steps": np.array(self.steps), "lr": np.array(self.lr)}
+        return arrays | {"steps": self.steps, "lr": np.array(self.lr)}
 
 
 class SGD(Optimizer):
@@ -101,7 +103,7 @@ class SGD(Optimizer):
         _fraction(momentum=momentum)
         self.momentum = momentum
 
-    def move(self, p: Array, g: Array, u: Array) -> None:
+    def move(self, t: int, p: Array, g: Array, u: Array) -> None:
         u *= self.momentum
         u += g
         p -= self.lr * u
@@ -131,14 +133,14 @@ class Adam(Optimizer):
         _positive(eps=eps)
         self.betas, self.eps = betas, eps
 
-    def move(self, p: Array, g: Array, m: Array, v: Array) -> None:
+    def move(self, t: int, p: Array, g: Array, m: Array, v: Array) -> None:
         b1, b2 = self.betas
         m *= b1
         m += (1 - b1) * g
         v *= b2
         v += (1 - b2) * g * g
-        m_hat = m / (1 - b1**self.steps)
-        v_hat = v / (1 - b2**self.steps)
+        m_hat = m / (1 - b1**t)
+        v_hat = v / (1 - b2**t)
         p -= self.lr * m_hat / (backend.array_module(p).sqrt(v_hat) + self.eps)
 
 
@@ -148,11 +150,12 @@ def clip_grad_norm(parameters: Iterable[Tensor], limit: float) -> Array:
     The norm stays on its device as a 0-d array, since to look at it would make a GPU wait.
     """
     _positive(limit=limit)
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
     gradients = [p.grad for p in parameters if p.grad is not None]
     if not gradients:
         return np.zeros(())
     xp = backend.array_module(*gradients)
-    norm = xp.sqrt(sum((g * g).sum() for g in gradients))
+    norm = xp.sqrt(sum(xp.square(g, dtype="float64").sum() for g in gradients))  # 1e20² overflows float32
     scale = xp.minimum(limit / xp.maximum(norm, 1e-30), 1)  # no division by 0 where all gradients are 0
     for g in gradients:
         g *= scale
@@ -199,7 +202,7 @@ def cosine(lr: float, total: int, lowest: float = 0.0) -> Schedule:
 
 def _positive(**values: float) -> None:
     for name, value in values.items():
-        if not (value > 0 and math.isfinite(value)):
+        if not (isinstance(value, int | float) and value > 0 and math.isfinite(value)):
             raise ValueError(f"{name} must be a positive number, given {value}")
 
 

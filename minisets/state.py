@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
-
-from autograd import backend
+from autograd import Tensor, backend
 from autograd.backend import Array
 
 
-def fit(owner: str, mine: Mapping[str, Array], state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+def fit(owner: str, mine: Mapping[str, Array], state: Mapping[str, Any]) -> list[tuple[Array, Array]]:
     """Each of my arrays with the one of the same name in the state, in my dtype and on my device.
 
     A ValueError says which names are missing, unexpected or of another shape; nothing has been changed then.
     """
+    state = {name: x.numpy() if isinstance(x, Tensor) else backend.to_host(x) for name, x in state.items()}
     problems = [f"missing {name!r}" for name in mine if name not in state]
     problems += [f"unexpected {name!r}" for name in state if name not in mine]
-    problems += [
-        f"{name!r} has shape {np.shape(state[name])} instead of {array.shape}"
-        for name, array in mine.items()
-        if name in state and np.shape(state[name]) != array.shape
-    ]
+    for name in (name for name in mine if name in state):
+        array, saved = mine[name], state[name]
+        numbers = "iu" if array.dtype.kind in "iu" else "biuf"
+        if saved.shape != array.shape:
+            problems.append(f"{name!r} has shape {saved.shape} instead of {array.shape}")
+        elif saved.dtype.kind not in numbers:
+            problems.append(f"{name!r} holds {saved.dtype} instead of {array.dtype}")
     if problems:
         raise ValueError(f"the state does not fit this {owner}: {'; '.join(problems)}")
-    return [(array, backend.beside(state[name], array).astype(array.dtype)) for name, array in mine.items()]
+    return [(array, backend.beside(state[name].astype(array.dtype), array)) for name, array in mine.items()]
 
 
 def overwrite(pairs: list[tuple[Array, Array]]) -> None:

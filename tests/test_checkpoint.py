@@ -67,6 +67,23 @@ def test_a_model_alone_can_be_saved_and_loaded(tmp_path: Path):
     np.testing.assert_array_equal(net.weight.data, other.weight.data)
 
 
+@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_every_generator_goes_on_where_it_was(tmp_path: Path, kind: str):
+    """Several seeds, since a state of 64-bit numbers is spoiled or not by their size."""
+    net = Linear(1, 1, rng=np.random.default_rng(0))
+    for seed in range(20):
+        rng, other = (np.random.Generator(getattr(np.random, kind)(s)) for s in (seed, seed + 1))
+        rng.integers(5, size=3, dtype="uint8")  # leaves half-used numbers behind
+        save(tmp_path / "c.npz", model=net, generators={"rng": rng})
+        load(tmp_path / "c.npz", model=net, generators={"rng": other})
+        np.testing.assert_array_equal(rng.integers(2**60, size=9), other.integers(2**60, size=9))
+
+
+def test_the_model_alone_can_be_loaded_from_a_whole_run(saved: Path):
+    run = Run(seed=1)
+    assert load(saved, model=run.net) == 3
+
+
 def test_the_file_holds_plain_arrays_and_no_other_is_left(saved: Path):
     assert os.listdir(saved.parent) == ["checkpoint.npz"]
     with np.load(saved, allow_pickle=False) as archive:
@@ -93,7 +110,9 @@ def test_files_that_are_no_checkpoints(saved: Path, tmp_path: Path):
         assert "is damaged, or not a checkpoint" in refused(bad)
     np.savez(bad, x=np.ones(3))
     assert "an .npz file, but not a checkpoint of this project" in refused(bad)
-    for about in ("[]", "{}", "no json", '{"format": "another"}'):
+    ours = '{"format": "minisets checkpoint 1", "optimizer": null'
+    incomplete = (ours + "}", ours + ', "step": 1}', ours + ', "step": 1, "generators": []}')
+    for about in ("[]", "{}", "no json", '{"format": "another"}', *incomplete):
         np.savez(bad, about=np.array(about))
         assert "not a checkpoint of this project" in refused(bad)
     with open(bad, "wb") as file:
@@ -153,6 +172,12 @@ def test_an_unwritable_place_is_a_sentence_and_leaves_nothing(saved: Path, tmp_p
     with pytest.raises(CheckpointError, match=r"cannot write the checkpoint .*No space left on device"):
         save(saved, **Run().everything)
     assert saved.read_bytes() == before and os.listdir(tmp_path) == ["checkpoint.npz"]
+    monkeypatch.setattr(np, "savez", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        save(saved, **Run().everything)
+    assert os.listdir(tmp_path) == ["checkpoint.npz"]
+    with pytest.raises(CheckpointError, match="no name of a file"):
+        save("", model=Run().net)
 
 
 def test_kill_minus_nine_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path):

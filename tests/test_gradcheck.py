@@ -65,6 +65,17 @@ def test_a_gradient_that_is_zero_by_nature_passes():
     check(lambda shift: softmax(x * 30 + shift.reshape(1, 1)), np.array([0.3]))
 
 
+def test_a_check_of_nothing_is_refused():
+    for wrong in (lambda: check(lambda x: x * 1.0, np.arange(3)), lambda: check(lambda: Tensor([1.0]))):
+        with pytest.raises(ValueError, match="nothing to check"):
+            wrong()
+    with pytest.raises(ValueError, match="at least one direction"):
+        check(lambda x: x, np.ones(2), directions=0)
+    with pytest.raises(TypeError, match="a function that returns Tensors, given ndarray"):
+        check(lambda x: x.data, np.ones(2))
+    assert set(check(lambda x, y: x * y, [1.0, 2.0], np.float32(3.0))) == {"input 0", "input 1"}
+
+
 def test_other_arguments_are_passed_as_they_are():
     mask = np.array([True, False, True])
     errors = check(lambda x, mask, nothing, number: softmax(x, mask=mask) * number, rng.normal(size=3), mask, None, 2.0)
@@ -134,6 +145,8 @@ def test_the_command_exits_1_and_names_what_failed(capsys, monkeypatch, wrong_op
     monkeypatch.setattr(cases, "CASES", (*cases.CASES, cases.Case("square", (np.ones(3),), label="ones")))
     assert main(["add", "square"]) == 1
     out = capsys.readouterr().out
+    monkeypatch.setattr(autograd, "square", lambda x: 1 / 0)
+    assert main(["square"]) == 1 and "FAILED ones: division by zero" in capsys.readouterr().out
     assert "FAILED ones: the gradient of input 0" in out and out.endswith("1 failed: square\n")
 
 

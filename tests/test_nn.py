@@ -5,7 +5,7 @@ import pytest
 
 from autograd import Tensor, relu
 from autograd.gradcheck import gradcheck
-from minisets.nn import BatchNorm, Conv2d, Dropout, LayerNorm, Linear, Module, init
+from minisets.nn import BatchNorm, Conv2d, Dropout, LayerNorm, Linear, Module, Sequential, init
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -76,6 +76,21 @@ def test_state_goes_out_and_in():
     assert net.scale.data is memory and memory.dtype == "float32"  # loaded into the memory that was there
 
 
+def test_a_state_may_hold_tensors_and_lists():
+    net, other = Net(), Net()
+    net.load_state_dict({name: x if i else x.numpy().tolist() for i, (name, x) in enumerate(other.named_tensors())})
+    np.testing.assert_array_equal(net.first.weight.data, other.first.weight.data)
+    for bad in (np.full((2, 3), "1"), np.ones((2, 3), dtype=complex)):
+        with pytest.raises(ValueError, match=f"'first.weight' holds {bad.dtype} instead of float32"):
+            net.load_state_dict(other.state_dict() | {"first.weight": bad})
+
+
+def test_a_result_kept_in_an_attribute_is_no_state():
+    net = Net()
+    net.last = net(np.ones((4, 2)))
+    assert [name for name, _ in net.named_tensors()] == STATE
+
+
 def test_a_state_that_does_not_fit_says_all_that_is_wrong_and_changes_nothing():
     net = Net()
     before = net.state_dict()
@@ -97,6 +112,8 @@ def test_astype_turns_floats_alone():
     assert net.astype("float64") is net
     assert {x.dtype.name for x in net.parameters()} == {"float64"} and net.counter.dtype == "int64"
     assert net(np.ones((4, 2), dtype="float32")).dtype == "float64"
+    with pytest.raises(ValueError, match="a Module computes in float32 or float64, given int64"):
+        net.astype("int64")
 
 
 def test_repr_lists_names_shapes_and_the_count():
@@ -129,9 +146,16 @@ def test_the_same_seed_gives_the_same_parameters_and_bounds_hold():
 def test_a_generator_is_asked_for(rng):
     with pytest.raises(TypeError, match=r"rng must be a NumPy Generator, such as numpy\.random\.default_rng\(0\)"):
         Linear(2, 3, rng=rng)
+    with pytest.raises(TypeError, match="rng must be a NumPy Generator"):
+        Dropout(0.5, rng=rng)
 
 
 # ---- layers
+
+
+def test_a_sequence_takes_float64_arrays_into_its_own_dtype():
+    assert Sequential(relu, Linear(2, 3, rng=generator()))(np.ones((4, 2))).dtype == "float32"
+    assert Sequential(relu)([1.0, -1.0]).data.tolist() == [1.0, 0.0]
 
 
 def test_linear_and_conv_against_their_definitions():
@@ -167,6 +191,10 @@ def test_batch_norm_follows_the_batches_and_evaluates_with_what_it_learnt():
     np.testing.assert_allclose(layer(X).data, want, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(layer.running_mean.data, mean, rtol=1e-5)  # evaluation learns nothing
     gradcheck(layer, X)
+    before = layer.running_mean.data.copy()
+    with pytest.raises(ValueError, match="for each of 4 channels"):
+        layer.train()(np.ones((2, 4)))
+    np.testing.assert_array_equal(layer.running_mean.data, before)  # a batch that was refused taught nothing
     layer.train()(np.ones((1, 3)))  # a batch of one has no unbiased variance, and does no harm
     assert np.isfinite(layer.running_variance.data).all()
 

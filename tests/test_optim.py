@@ -5,6 +5,7 @@ import pytest
 
 from autograd import Tensor
 from minisets import optim
+from minisets.nn import Linear
 from minisets.optim import SGD, Adam, clip_grad_norm
 
 
@@ -74,13 +75,24 @@ def test_a_parameter_without_a_gradient_stays():
     assert p.item() != 1.0 and q.item() == 1.0
 
 
+def test_a_gradient_that_comes_late_is_corrected_as_a_first_one():
+    p, q = parameter(1.0), parameter(1.0)
+    optimizer = Adam([p, q], lr=0.1)
+    for _ in range(10):
+        p.grad = np.ones(1)
+        optimizer.step()
+    q.grad = np.ones(1)
+    optimizer.step()
+    assert q.item() == pytest.approx(1 - 0.1, rel=1e-6)
+
+
 def test_state_continues_exactly_where_it_was():
     p, q = parameter(1.0), parameter(1.0)
     a, b = Adam([p], lr=0.05), Adam([q], lr=0.5)
     descend(a, p, 5)
     q.data[...] = p.data
     b.load_state_dict(a.state_dict())
-    assert b.lr == 0.05 and b.steps == 5
+    assert b.lr == 0.05 and b.steps.tolist() == [5]
     assert descend(a, p, 5) == descend(b, q, 5)
 
 
@@ -101,6 +113,7 @@ def test_a_state_of_something_else_is_refused():
         (lambda: Adam([parameter(1.0)] * 2), "given twice"),
         (lambda: Adam([parameter(1.0)], lr=0), "lr must be a positive number, given 0"),
         (lambda: Adam([parameter(1.0)], lr=float("nan")), "lr must be a positive number, given nan"),
+        (lambda: Adam([parameter(1.0)], lr=None), "lr must be a positive number, given None"),
         (lambda: Adam([parameter(1.0)], betas=(0.9, 1.0)), r"beta2 must lie in \[0, 1\), given 1.0"),
         (lambda: Adam([parameter(1.0)], weight_decay=-1), "weight_decay must be a number of at least 0, given -1"),
         (lambda: SGD([parameter(1.0)], lr=1, momentum=1.0), "momentum must lie in"),
@@ -112,6 +125,11 @@ def test_a_state_of_something_else_is_refused():
 def test_bad_settings_get_a_sentence(make, said):
     with pytest.raises(ValueError, match=said):
         make()
+
+
+def test_the_net_itself_is_no_list_of_parameters():
+    with pytest.raises(TypeError, match=r"an optimizer takes net\.parameters\(\), given the net"):
+        Adam(Linear(1, 1, rng=np.random.default_rng(0)))
 
 
 def test_every_optimizer_must_say_how_it_moves():
@@ -129,6 +147,10 @@ def test_clipping_shrinks_all_gradients_together():
     assert clip_grad_norm([p, q, r], 1.0) == 5.0
     np.testing.assert_allclose(np.concatenate([p.grad, q.grad]), [0.6, 0.0, 0.8])
     assert r.grad is None
+    single = parameter(0.0, 0.0, dtype="float32")
+    single.grad = np.array([3e20, 4e20], dtype="float32")  # whose squares overflow float32
+    assert clip_grad_norm(single, 1.0) == pytest.approx(5e20)
+    np.testing.assert_allclose(single.grad, [0.6, 0.8], rtol=1e-6)
     q.grad[:] = p.grad[:] = 0
     assert clip_grad_norm([p, q], 1.0) == 0 and (p.grad == 0).all()
     assert clip_grad_norm([r], 1.0) == 0

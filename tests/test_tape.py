@@ -201,7 +201,8 @@ def test_peak_memory_of_backward_does_not_grow_with_depth():
 def test_constants_take_the_dtype_of_the_tensor_in_either_order(dtype: str):
     x = leaf(1.0, 2.0, dtype=dtype)
     integers, halves = np.array([1, 2]), np.array([0.5, 0.5])
-    for constant in (2, 2.0, np.float64(2.0), np.float32(2.0), np.int64(2), integers, halves, True, Tensor(integers)):
+    constants = (2, 2.0, np.float64(2.0), np.float32(2.0), np.int64(2), integers, halves, True, Tensor(integers))
+    for constant in (*constants, [1.0, 2.0], (1, 2), np.array([True, True])):
         for y in (x + constant, constant + x, x - constant, constant - x, x * constant, constant * x, x / constant):
             assert isinstance(y, Tensor) and y.dtype == dtype, constant
         for y in (constant / x, x**constant, constant**x):
@@ -228,6 +229,24 @@ def test_operators_agree_with_numpy():
         np.testing.assert_array_equal(got, want)
     assert len(x) == 2 and [row.shape for row in x] == [(2,), (2,)]
     assert float(y.sum()) == 7.0 and bool(y.sum()) and y.sum().item() == 7.0
+
+
+def test_equality_is_by_element_and_keys_are_by_identity():
+    x, y = leaf(1.0, 2.0), leaf(1.0, 2.0)
+    assert (x == y).tolist() == [True, True] and (x != 1.0).tolist() == [False, True]
+    assert {x: "x", y: "y"}[y] == "y"
+    np.testing.assert_array_equal(autograd.where(x == 1, 5, x).data, [5.0, 2.0])
+
+
+def test_formatting_a_single_number():
+    assert f"{leaf(1.5).sum():.2f}" == "1.50" and f"{leaf(1.5)}" == repr(leaf(1.5))
+
+
+def test_without_tensors_plain_arrays_set_the_dtype():
+    x = np.ones(2, dtype="float32")
+    assert autograd.multiply(2.0, x).dtype == "float32" and autograd.maximum(x, 0.0).dtype == "float32"
+    assert autograd.exp(np.float32(1)).dtype == "float32"
+    assert autograd.stack([Tensor(x).sum(), 1.0]).dtype == "float32"
 
 
 def test_augmented_assignment_makes_a_new_tensor():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from autograd.backend import Array, array_module
 from autograd.ops.common import once, unbroadcast
 from autograd.ops.nn import masked_softmax, require_mask
@@ -18,16 +20,18 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
 
     q is (..., n, e), k (..., m, e), v (..., m, f), the result (..., n, f); leading dimensions, usually (B, h),
     broadcast.  The scale is 1/√e unless given.  The mask is boolean, True where a key is present: (B, m) for the keys
-    of each set, or anything that broadcasts to the scores (..., n, m).  A hidden key gets exactly zero weight, whatever
-    is stored there; a query without any key gets zeros, and sends none back.
+    of each set, or anything that broadcasts to the scores (..., n, m).  A hidden key gets exactly zero weight, and one
+    hidden from all queries may hold anything, even nan; a query without any key gets zeros, and sends none back.
     """
-    xp = array_module(q)
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    shapes = q.shape, k.shape, v.shape
+    xp, shapes = array_module(q), (q.shape, k.shape, v.shape)
+    if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        raise ValueError("expected q (..., n, e), k (..., m, e) and v (..., m, f) that agree in e and m")
+    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     if mask is not None:
         mask = _for_scores(mask, q, k)
-        anywhere = mask.any(axis=-2)[..., None]  # a key that no query may see is wiped, as 0 · nan is not 0
-        k, v = xp.where(anywhere, k, 0), xp.where(anywhere, v, 0)
+        seen, sees = mask.any(axis=-2)[..., None], mask.any(axis=-1, keepdims=True)
+        # Keys that nobody sees and queries that see nobody are wiped: their weights are 0, but 0 · nan is not.
+        q, k, v = xp.where(sees, q, 0), xp.where(seen, k, 0), xp.where(seen, v, 0)
     # Heads arrive as strided views, for which NumPy leaves BLAS: a product on a copy is up to fifty times faster.
     q, k, v = (xp.ascontiguousarray(x) for x in (q, k, v))
     P = masked_softmax(q @ k.swapaxes(-1, -2) * scale, -1, mask)  # (..., n, m)
@@ -47,12 +51,13 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
 def _for_scores(mask: Array, q: Array, k: Array) -> Array:
     """The mask with the dimensions of the scores (..., n, m) or with such as broadcast to them."""
     require_mask(mask)
+    given = mask.shape
     dimensions = max(q.ndim, k.ndim)
     if mask.ndim == 2 and dimensions > 2:  # (B, m): the same for all heads and queries
         mask = mask.reshape(mask.shape[0], *[1] * (dimensions - 2), mask.shape[1])
     elif mask.ndim == 1:
         mask = mask[None, :]
-    n, m = q.shape[-2], k.shape[-2]
-    if mask.shape[-1] not in (1, m) or mask.shape[-2] not in (1, n):
-        raise ValueError(f"expected a mask for {m} keys, (B, {m}) or (..., {n}, {m}); given {mask.shape}")
+    scores = (*np.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2], k.shape[-2])
+    if mask.ndim == 0 or any(a not in (1, b) for a, b in zip(mask.shape[::-1], scores[::-1], strict=False)):
+        raise ValueError(f"expected a mask (B, m) of the keys, or one that broadcasts to {scores}; given {given}")
     return mask

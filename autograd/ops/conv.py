@@ -25,6 +25,8 @@ def conv2d(
     (sr, sc), (pr, pc) = _pair(stride), _pair(padding)
     if x.ndim != 4 or weight.ndim != 4 or x.shape[1] != weight.shape[1]:
         raise ValueError("expected images (N, C_in, H, W) and a weight (C_out, C_in, kh, kw) that agree in C_in")
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(f"expected a bias of shape {weight.shape[:1]}, given {bias.shape}")
     if min(sr, sc) < 1 or min(pr, pc) < 0:
         raise ValueError(f"expected a stride of at least 1 and a padding of at least 0, given {stride}, {padding}")
     padded = xp.pad(x, ((0, 0), (0, 0), (pr, pr), (pc, pc)))

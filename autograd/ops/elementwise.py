@@ -55,8 +55,10 @@ def power(x: Array, y: Array) -> Result:
     At the two places where these read 0 · ∞ the limit is meant: gx = 0 where y = 0, and gy = 0 where x = 0.
     """
     xp = array_module(x, y)
-    if not backend.is_array(x):
-        x = xp.asarray(x, dtype=y.dtype)  # 2 ** y: the logarithm of a Python number would be float64
+    if not backend.is_array(x) or x.dtype.kind == "b":
+        x = xp.asarray(x, dtype=y.dtype)  # 2 ** y: the logarithm of a Python number, or boolean, would be float64
+    if backend.is_array(y) and y.dtype.kind == "b":
+        y = y.astype(x.dtype)
     z = x**y
 
     def gx(g: Array) -> Array:

@@ -19,19 +19,20 @@ def matmul(x: Array, y: Array) -> Result:
     xp = array_module(x, y)
     if 0 in (getattr(x, "ndim", 0), getattr(y, "ndim", 0)):
         raise ValueError("a matrix product needs vectors or matrices; use * for a product with a number")
-    row, column = x.ndim == 1, y.ndim == 1
+    row, column, shapes = x.ndim == 1, y.ndim == 1, (x.shape, y.shape)
     left = x[None, :] if row else x  # (..., n, d)
     right = y[:, None] if column else y  # (..., d, e)
+    flat = left.shape, right.shape
 
     def matrices(g: Array) -> Array:
         g = xp.expand_dims(g, -1) if column else g
         return xp.expand_dims(g, -2) if row else g
 
     def gx(g: Array) -> Array:
-        return unbroadcast(matrices(g) @ right.swapaxes(-1, -2), left.shape).reshape(x.shape)
+        return unbroadcast(matrices(g) @ right.swapaxes(-1, -2), flat[0]).reshape(shapes[0])
 
     def gy(g: Array) -> Array:
-        return unbroadcast(left.swapaxes(-1, -2) @ matrices(g), right.shape).reshape(y.shape)
+        return unbroadcast(left.swapaxes(-1, -2) @ matrices(g), flat[1]).reshape(shapes[1])
 
     return x @ y, (gx, gy)
 
@@ -44,6 +45,8 @@ def einsum(subscripts: str, x: Array, y: Array) -> Result:
     summed away are in neither, so gx is constant along them and is broadcast.
     """
     xp = array_module(x, y)
+    if not isinstance(subscripts, str):
+        raise TypeError("einsum takes its subscripts first: einsum('ij,jk->ik', x, y)")
     subscripts = subscripts.replace(" ", "")
     inputs, arrow, output = subscripts.partition("->")
     operands = inputs.split(",")
@@ -54,7 +57,12 @@ def einsum(subscripts: str, x: Array, y: Array) -> Result:
             f"{subscripts!r}: einsum takes two operands, without an ellipsis or a letter repeated in one operand"
         )
     a, b = operands
+    if any(
+        x.shape[a.index(s)] != y.shape[b.index(s)] for s in set(a) & set(b) if len(a) == x.ndim and len(b) == y.ndim
+    ):
+        raise ValueError(f"{subscripts!r}: a letter that both operands have must have the same length in both")
     z = xp.einsum(f"{a},{b}->{output}", x, y)
+    shapes = x.shape, y.shape
 
     def pull(g: Array, mine: str, other: Array, others: str, shape: tuple[int, ...]) -> Array:
         known = "".join(letter for letter in mine if letter in output + others)
@@ -62,7 +70,7 @@ def einsum(subscripts: str, x: Array, y: Array) -> Result:
         gaps = tuple(i for i, letter in enumerate(mine) if letter not in known)
         return xp.broadcast_to(xp.expand_dims(gx, gaps), shape)
 
-    return z, (None, lambda g: pull(g, a, y, b, x.shape), lambda g: pull(g, b, x, a, y.shape))
+    return z, (None, lambda g: pull(g, a, y, b, shapes[0]), lambda g: pull(g, b, x, a, shapes[1]))
 
 
 @op
@@ -72,16 +80,18 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> Result:
     x is (..., d_in), W (d_in, d_out), b (d_out,).  All rows of all sets form one tall matrix: one large product is
     several times faster than one small product for each set.
     """
+    if getattr(x, "ndim", 0) == 0 or getattr(weight, "ndim", 0) != 2 or x.shape[-1] != weight.shape[0]:
+        raise ValueError("expected x (..., d_in) and a weight (d_in, d_out) that agree in d_in")
     d_in, d_out = weight.shape
-    if x.ndim == 0 or x.shape[-1] != d_in:
-        raise ValueError(f"the last dimension of x must be {d_in}, the number of rows of the weight")
-    rows = math.prod(x.shape[:-1])
+    if bias is not None and bias.shape != (d_out,):
+        raise ValueError(f"expected a bias of shape ({d_out},), given {bias.shape}")
+    shape, rows = x.shape, math.prod(x.shape[:-1])
     flat = x.reshape(rows, d_in)
     y = flat @ weight
     if bias is not None:
         y += bias
     return y.reshape(*x.shape[:-1], d_out), (
-        lambda g: (g.reshape(rows, d_out) @ weight.T).reshape(x.shape),
+        lambda g: (g.reshape(rows, d_out) @ weight.T).reshape(shape),
         lambda g: flat.T @ g.reshape(rows, d_out),
         lambda g: g.sum(axis=leading_axes(g)),
     )

@@ -7,6 +7,7 @@ them.  The mean of no elements is 0, so that an empty batch does no harm.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -34,12 +35,16 @@ def reducible(function: Callable[..., Result]) -> Callable[..., Result]:
         vjps = vjps if isinstance(vjps, tuple) else (vjps,)
         return losses.sum() * share, tuple(lambda g, vjp=vjp: vjp(spread(g)) for vjp in vjps)
 
+    signature = inspect.signature(function)
+    setting = inspect.Parameter("reduction", inspect.Parameter.KEYWORD_ONLY, default="mean", annotation=str)
+    reduced.__signature__ = signature.replace(parameters=[*signature.parameters.values(), setting])
     return reduced
 
 
 def _same_shape(x: Array, y: Array) -> None:
-    if x.shape != y.shape:  # (B,) beside (B, 1) would broadcast to (B, B) and train on nonsense
-        raise ValueError("prediction and target must have the same shape")
+    shapes = getattr(x, "shape", ()), getattr(y, "shape", ())
+    if shapes[0] != shapes[1]:  # (B,) beside (B, 1) would broadcast to (B, B) and train on nonsense
+        raise ValueError(f"prediction and target must have the same shape, given {shapes[0]} and {shapes[1]}")
 
 
 @op
@@ -67,7 +72,10 @@ def cross_entropy(logits: Array, *, labels: Array) -> Result:
 
     logits are (..., classes), labels integers (...).
     """
+    if logits.ndim == 0:
+        raise ValueError("logits need a last dimension, that of the classes")
     xp, classes = array_module(logits), logits.shape[-1]
+    labels = xp.asarray(labels)
     if labels.dtype.kind not in "iu" or labels.shape != logits.shape[:-1]:
         raise ValueError(
             f"labels must be integers of shape {logits.shape[:-1]}, given {labels.dtype} of shape {labels.shape}"
@@ -100,8 +108,8 @@ def binary_cross_entropy_with_logits(x: Array, target: Array) -> Result:
 def poisson_negative_log_likelihood(rate: Array, *, count: Array) -> Result:
     """ℓ = −log Poisson(count; λ) = λ − count log λ + log count!          gλ = g (1 − count / λ)"""
     xp = array_module(rate)
+    count = xp.asarray(count).astype(rate.dtype)
     _same_shape(rate, count)
-    count = count.astype(rate.dtype)
     counted = xp.where(count == 0, 1, rate)  # 0 log 0 = 0
     losses = rate - count * xp.log(counted) + log_gamma(count + 1).astype(rate.dtype)
     return losses, lambda g: g * (1 - count / counted)
@@ -118,9 +126,11 @@ def gaussian_mixture_log_likelihood(x: Array, log_pi: Array, mu: Array, sigma: A
     One component at a time, so that memory grows with n D and not with n k D, and without opening the square (x − μ)²,
     which would cancel; both count in hundreds of dimensions.
     """
+    if min(x.ndim, mu.ndim) < 2 or (*x.shape[:-2], x.shape[-1]) != (*mu.shape[:-2], mu.shape[-1]):
+        raise ValueError("expected x (..., n, D) and mu (..., k, D) that agree in all but n and k")
     xp, components, D = array_module(x), range(mu.shape[-2]), x.shape[-1]
-    if mu.shape != sigma.shape or log_pi.shape != mu.shape[:-1] or (*x.shape[:-2], D) != (*mu.shape[:-2], mu.shape[-1]):
-        raise ValueError("expected x (..., n, D), log_pi (..., k), mu and sigma (..., k, D)")
+    if mu.shape != sigma.shape or log_pi.shape != mu.shape[:-1]:
+        raise ValueError("expected log_pi (..., k), mu and sigma (..., k, D) that agree")
 
     def z(j: int) -> Array:
         return (x - mu[..., j, None, :]) / sigma[..., j, None, :]  # (..., n, D)

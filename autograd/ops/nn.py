@@ -33,8 +33,11 @@ def masked_softmax(x: Array, axis: int, mask: Array | None) -> Array:
 @op
 def softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> Result:
     """y = eˣ / Σ eˣ          gx = y ⊙ (g − Σ g ⊙ y)"""
+    (axis,) = axes_of(x, axis)
     if mask is not None:
         require_mask(mask)
+        if np.broadcast_shapes(mask.shape, x.shape) != x.shape:
+            raise ValueError(f"expected a mask that broadcasts to {x.shape}, given {mask.shape}")
     y = masked_softmax(x, axis, mask)
     return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
 
@@ -42,7 +45,7 @@ def softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> Result:
 @op
 def log_softmax(x: Array, *, axis: int = -1) -> Result:
     """y = x − log Σ eˣ          gx = g − eʸ Σ g"""
-    xp = array_module(x)
+    xp, (axis,) = array_module(x), axes_of(x, axis)
     if x.shape[axis] == 0:
         return x, lambda g: g
     y = x - x.max(axis=axis, keepdims=True)
@@ -57,6 +60,9 @@ def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, 
     gx = (h − mean h − x̂ ⊙ mean(h ⊙ x̂)) / √(var x + ε)  with h = γ ⊙ g,     gγ = Σ g ⊙ x̂,     gβ = Σ g
     """
     xp = array_module(x)
+    for name, vector in (("gamma", gamma), ("beta", beta)):
+        if vector is not None and vector.shape != x.shape[-1:]:
+            raise ValueError(f"expected {name} of shape {x.shape[-1:]}, given {vector.shape}")
     centred = x - x.mean(axis=-1, keepdims=True)
     inverse = 1 / xp.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
     normal = centred * inverse
@@ -76,7 +82,7 @@ def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, 
 
 def moments(x: Array, axis: int) -> tuple[Array, Array]:
     """Mean and (biased) variance of each channel, the channels lying along an axis."""
-    others = tuple(a for a in range(x.ndim) if a != axis % x.ndim)
+    others = tuple(a for a in range(x.ndim) if a not in axes_of(x, axis))
     if x.size == 0:
         raise ValueError("the statistics of an empty batch are not defined")
     return x.mean(axis=others), x.var(axis=others)
@@ -98,11 +104,15 @@ def batch_norm(
     statistics = (μ, σ²) are the batch's own moments(x, axis) unless given.  If frozen they are constants, as in
     evaluation; otherwise they count as functions of x, and the gradient is that of layer_norm with other axes.
     """
-    xp = array_module(x)
-    others = tuple(a for a in range(x.ndim) if a != axis % x.ndim)
+    xp, (axis,) = array_module(x), axes_of(x, axis)
+    others = tuple(a for a in range(x.ndim) if a != axis)
     along = [1] * x.ndim
     along[axis] = x.shape[axis]
-    mean, variance = (s.reshape(along) for s in (statistics or moments(x, axis)))
+    for vector in (gamma, beta, *(statistics or ())):
+        if vector is not None and vector.shape != (x.shape[axis],):
+            raise ValueError(f"expected a number for each of {x.shape[axis]} channels, given {vector.shape}")
+    mean, variance = (s.reshape(along).astype(x.dtype) for s in (statistics or moments(x, axis)))
+    per_channel = x.size // max(x.shape[axis], 1)
     inverse = 1 / xp.sqrt(variance + eps)
     normal = (x - mean) * inverse
     y = normal if gamma is None else normal * gamma.reshape(along)
@@ -116,7 +126,7 @@ def batch_norm(
         scale = inverse if gamma is None else inverse * gamma.reshape(along)
         if frozen:
             return g * scale
-        ggamma, gbeta = (s.reshape(along) / (x.size // x.shape[axis]) for s in channel_sums(g))
+        ggamma, gbeta = (s.reshape(along) / per_channel for s in channel_sums(g))
         return (g - gbeta - normal * ggamma) * scale
 
     return y, (gx, lambda g: channel_sums(g)[0], lambda g: channel_sums(g)[1])
@@ -143,7 +153,7 @@ def _present(x: Array, axis: int, mask: Array | None) -> Array:
 @op
 def mean_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
     """y = Σ x / n over the n elements present on an axis; 0 for an empty set          gx = g / n where present"""
-    xp, axes = array_module(x), axes_of(x, axis)
+    xp, axes = array_module(x), axes_of(x, (axis,))
     present = _present(x, axes[0], mask)
     n = xp.maximum(present.sum(axis=axes, keepdims=True), 1).astype(x.dtype)
     y = xp.where(present, x, 0).sum(axis=axes, keepdims=True) / n
@@ -153,7 +163,7 @@ def mean_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
 @op
 def max_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
     """y = max x over the elements present on an axis; 0 for an empty set          gx = g where x = y, in equal parts"""
-    xp, axes = array_module(x), axes_of(x, axis)
+    xp, axes = array_module(x), axes_of(x, (axis,))
     present = _present(x, axes[0], mask)
     if x.shape[axes[0]] == 0:
         return finish(x.sum(axis=axes, keepdims=True), axes, False, lambda g: xp.zeros_like(x))

@@ -12,8 +12,10 @@ Axis = int | tuple[int, ...] | None
 
 def axes_of(x: Array, axis: Axis) -> tuple[int, ...]:
     """The reduced axes, counted from the front."""
-    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for a in axes:
+        if not isinstance(a, int):
+            raise TypeError(f"an axis is an integer, given {a!r}")
         if not -x.ndim <= a < x.ndim:
             raise ValueError(f"axis {a} does not exist: the input has {x.ndim} dimension(s)")
     return tuple(a % x.ndim for a in axes)
@@ -98,7 +100,7 @@ def logsumexp(x: Array, *, axis: Axis = None, keepdims: bool = False) -> Result:
         y = xp.full_like(x.sum(axis=axes, keepdims=True), -math.inf)
         return finish(y, axes, keepdims, lambda g: xp.zeros_like(x))
     top = x.max(axis=axes, keepdims=True)
-    top = xp.where(top == -math.inf, 0, top)  # −∞ − (−∞) would be nan
+    top = xp.where(xp.isfinite(top), top, 0)  # ∞ − ∞ would be nan
     e = xp.exp(x - top)
     total = e.sum(axis=axes, keepdims=True)
     nothing, total = total == 0, xp.where(total == 0, 1, total)

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from autograd.backend import Array, array_module, is_array, scatter_add
 from autograd.ops.common import unbroadcast
+from autograd.ops.reduce import axes_of
 from autograd.tape import Result, Tensor, composite, op
 
 
@@ -43,8 +46,7 @@ def broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Result:
 @op
 def concatenate(*xs: Array, axis: int = 0) -> Result:
     """The inputs one after another along an axis          each receives its own part of g"""
-    if not xs:
-        raise ValueError("expected at least one input, given an empty list")
+    xs = _alike(xs)
     y = array_module(*xs).concatenate(xs, axis=axis)
     vjps, start = [], 0
     for x in xs:
@@ -58,24 +60,34 @@ def concatenate(*xs: Array, axis: int = 0) -> Result:
 @op
 def stack(*xs: Array, axis: int = 0) -> Result:
     """The inputs side by side along a new axis          each receives its own slice of g"""
-    if not xs:
-        raise ValueError("expected at least one input, given an empty list")
+    xs = _alike(xs)
     xp = array_module(*xs)
     y = xp.stack(xs, axis=axis)
     return y, tuple(lambda g, i=i: xp.take(g, i, axis=axis) for i in range(len(xs)))
+
+
+def _alike(xs: tuple) -> tuple:
+    """Python's numbers among arrays as 0-d arrays of their dtype: in a list they would promote."""
+    if not xs:
+        raise ValueError("expected at least one input, given an empty list")
+    first = next((x for x in xs if is_array(x)), None)
+    return tuple(x if is_array(x) else array_module(first).asarray(x, dtype=first.dtype) for x in xs)
 
 
 @composite
 def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """x cut along an axis into equal sections, or at the given places, as a list; concatenate undoes it."""
     x = x if isinstance(x, Tensor) else Tensor(x)
+    (axis,) = axes_of(x, axis)
     length = x.shape[axis]
-    if isinstance(sections, int):
+    if isinstance(sections, int | np.integer):
         if sections < 1 or length % sections:
             raise ValueError(f"split of {x.shape}: {length} elements on axis {axis} do not divide into {sections}")
         sections = range(length // sections, length, length // sections) if length else [0] * (sections - 1)
     edges = [0, *sections, length]
-    before = (slice(None),) * (axis % x.ndim)
+    if edges != sorted(edges):
+        raise ValueError(f"split of {x.shape}: places must rise from 0 to {length}, given {list(sections)}")
+    before = (slice(None),) * axis
     return [getitem(x, (*before, slice(a, b))) for a, b in pairwise(edges)]
 
 
@@ -88,7 +100,7 @@ def getitem(x: Array, *, index: Any) -> Result:
     """
     xp, shape, dtype = array_module(x), x.shape, x.dtype
     parts = index if isinstance(index, tuple) else (index,)
-    repeats = any(isinstance(p, list) or (is_array(p) and p.dtype != bool) for p in parts)
+    repeats = not all(_picks_once(part) for part in parts)
 
     def vjp(g: Array) -> Array:
         gx = xp.zeros(shape, dtype)
@@ -101,10 +113,15 @@ def getitem(x: Array, *, index: Any) -> Result:
     return x[index], vjp
 
 
+def _picks_once(part: Any) -> bool:
+    """Whether this part of an index can pick an element only once."""
+    return part is None or part is Ellipsis or isinstance(part, int | slice) or (is_array(part) and part.dtype == bool)
+
+
 @op
 def pad(x: Array, *, widths: Sequence[tuple[int, int]], value: float = 0.0) -> Result:
     """x with widths[i] = (before, after) copies of the value around it on axis i          gx = g without them"""
-    if len(widths) != x.ndim:
-        raise ValueError(f"expected a pair of widths for each of {x.ndim} axes, given {len(widths)}")
+    if not isinstance(widths, list | tuple) or len(widths) != x.ndim or any(np.shape(w) != (2,) for w in widths):
+        raise ValueError(f"expected a pair of widths for each of {x.ndim} axes, given {widths}")
     inside = tuple(slice(before, before + size) for (before, _), size in zip(widths, x.shape, strict=True))
     return array_module(x).pad(x, widths, constant_values=value), lambda g: g[inside]

@@ -9,12 +9,18 @@ import numpy as np
 from autograd import Tensor
 
 
-def uniform(rng: np.random.Generator, shape: tuple[int, ...], bound: float) -> Tensor:
-    """A float32 parameter drawn from U(−bound, bound)."""
+def require_generator(rng: np.random.Generator) -> np.random.Generator:
+    """Refuse what is no generator: a seed, say, or nothing."""
     if not isinstance(rng, np.random.Generator):
         raise TypeError(
             f"rng must be a NumPy Generator, such as numpy.random.default_rng(0); given {type(rng).__name__}"
         )
+    return rng
+
+
+def uniform(rng: np.random.Generator, shape: tuple[int, ...], bound: float) -> Tensor:
+    """A float32 parameter drawn from U(−bound, bound)."""
+    require_generator(rng)
     return Tensor(rng.uniform(-bound, bound, size=shape).astype("float32"), requires_grad=True)
 
 

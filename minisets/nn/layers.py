@@ -78,15 +78,16 @@ class BatchNorm(Module):
 
     def forward(self, X: Any) -> Tensor:
         X = X if isinstance(X, Tensor) else Tensor(X).to(self.gamma.device).astype(self.gamma.dtype)
-        statistics = (self.running_mean.data, self.running_variance.data)
-        if self.training:
-            statistics = mean, variance = moments(X.data, self.axis)
-            n = X.size // X.shape[self.axis]
-            self._follow(self.running_mean, mean)
-            self._follow(self.running_variance, variance * (n / max(n - 1, 1)))
-        return batch_norm(
-            X, self.gamma, self.beta, axis=self.axis, eps=self.eps, statistics=statistics, frozen=not self.training
-        )
+        settings = {"axis": self.axis, "eps": self.eps, "frozen": not self.training}
+        if not self.training:
+            statistics = self.running_mean.data, self.running_variance.data
+            return batch_norm(X, self.gamma, self.beta, statistics=statistics, **settings)
+        mean, variance = moments(X.data, self.axis)
+        Y = batch_norm(X, self.gamma, self.beta, statistics=(mean, variance), **settings)
+        n = X.size // X.shape[self.axis]
+        self._follow(self.running_mean, mean)
+        self._follow(self.running_variance, variance * (n / max(n - 1, 1)))
+        return Y
 
     def _follow(self, running: Tensor, batch: Any) -> None:
         running.data *= 1 - self.momentum
@@ -123,7 +124,7 @@ class Dropout(Module):
     def __init__(self, p: float, *, rng: np.random.Generator) -> None:
         if not 0 <= p < 1:
             raise ValueError(f"the probability p of dropping an element must lie in [0, 1), given {p}")
-        self.p, self.rng = p, rng
+        self.p, self.rng = p, init.require_generator(rng)
         self.notation = f"Dropout({p})"
 
     def forward(self, X: Any) -> Tensor:
@@ -137,6 +138,8 @@ class Sequential(Module):
         self.layers = list(layers)
 
     def forward(self, X: Any) -> Any:
+        if not isinstance(X, Tensor) and self.parameters():
+            X = Tensor(X).astype(self.parameters()[0].dtype)  # else a first relu would make a float64 Tensor of X
         for layer in self.layers:
             X = layer(X)
         return X

@@ -37,8 +37,8 @@ class Module:
     # ---- what belongs to it
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Every Tensor of the state, each once, by its dotted name."""
-        return ((name, x) for name, x in _walk(self) if isinstance(x, Tensor))
+        """Every Tensor of the state, each once, by its dotted name; a result that was kept in an attribute is none."""
+        return ((name, x) for name, x in _walk(self) if isinstance(x, Tensor) and x.node is None)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """The Tensors that are trained."""
@@ -75,7 +75,9 @@ class Module:
         return self._apply(lambda data: backend.to_device(data, device))
 
     def astype(self, dtype: Any) -> Self:
-        """Turn all floating-point Tensors into another dtype, in place."""
+        """Turn all floating-point Tensors into float32 or float64, in place."""
+        if np.dtype(dtype) not in (np.float32, np.float64):
+            raise ValueError(f"a Module computes in float32 or float64, given {np.dtype(dtype)}")
         return self._apply(lambda data: data.astype(dtype) if data.dtype.kind == "f" else data)
 
     def _apply(self, function: Callable[[Array], Array]) -> Self:
