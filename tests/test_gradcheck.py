@@ -49,6 +49,19 @@ def test_a_mistake_in_one_element_of_thousands_is_caught():
     del OPS["almost"]
 
 
+def test_a_mistake_that_sums_to_zero_is_caught():
+    """Weighted by ones, the outputs of a softmax sum to a constant, and any multiple of its derivative would do."""
+
+    @op
+    def scaled(x):
+        y, vjp = softmax.pure(x)
+        return y, lambda g: 3 * vjp(g)
+
+    with pytest.raises(GradientError):
+        check(scaled, rng.normal(size=4))
+    del OPS["scaled"]
+
+
 def test_a_missing_gradient_is_caught():
     with pytest.raises(GradientError, match="= 0 by backward"):
         check(lambda x: x.detach() * 2, rng.normal(size=3))

@@ -109,7 +109,8 @@ def test_a_state_that_does_not_fit_says_all_that_is_wrong_and_changes_nothing():
 def test_astype_turns_floats_alone():
     net = Net()
     net.counter = Tensor(np.zeros(1, dtype="int64"))
-    assert net.astype("float64") is net
+    net.scale.grad = np.ones(3, dtype="float32")
+    assert net.astype("float64") is net and net.scale.grad is None  # a gradient of another dtype is of no use
     assert {x.dtype.name for x in net.parameters()} == {"float64"} and net.counter.dtype == "int64"
     assert net(np.ones((4, 2), dtype="float32")).dtype == "float64"
     with pytest.raises(ValueError, match="a Module computes in float32 or float64, given int64"):
@@ -138,6 +139,8 @@ def test_the_same_seed_gives_the_same_parameters_and_bounds_hold():
     np.testing.assert_array_equal(a.weight.data, b.weight.data)
     assert a.weight.dtype == "float32" and np.abs(a.weight.data).max() <= 0.25
     assert np.abs(a.weight.data).max() > 0.23  # and the range is used
+    kernel = np.abs(Conv2d(4, 50, (2, 8), rng=generator()).weight.data)  # 64 inputs to each output
+    assert 0.12 < kernel.max() <= 0.125
     w = init.xavier_uniform(generator(), (30, 70), fan_in=30, fan_out=70).data
     assert 0.95 * np.sqrt(0.06) < np.abs(w).max() <= np.sqrt(0.06)
 
@@ -172,6 +175,9 @@ def test_layer_norm_normalises_rows():
     Y = LayerNorm(16)(generator().normal(3, 5, size=(10, 16))).data
     np.testing.assert_allclose(Y.mean(-1), 0, atol=1e-6)
     np.testing.assert_allclose(Y.std(-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(LayerNorm(2, eps=3.0)(np.array([-1.0, 1.0])).data, [-0.5, 0.5], rtol=1e-6)
+    for layer in (BatchNorm(1, eps=3.0), BatchNorm(1, eps=3.0).eval()):
+        np.testing.assert_allclose(layer(np.array([[-1.0], [1.0]])).data, [[-0.5], [0.5]], rtol=1e-6)
 
 
 def test_batch_norm_follows_the_batches_and_evaluates_with_what_it_learnt():
