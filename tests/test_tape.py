@@ -217,7 +217,8 @@ def test_operators_agree_with_numpy():
     x, y = Tensor(a), Tensor(b)
     for got, want in [
         (x + y, a + b), (x - y, a - b), (x * y, a * b), (x / y, a / b), (abs(x) ** y, abs(a) ** b), (-x, -a),
-        (x @ y, a @ b), (b @ x, b @ a), (a - y, a - b), (1 - y, 1 - b), (2 / y, 2 / b), (2**y, 2**b), (x[0, 1], a[0, 1]), (x.T, a.T),
+        (x @ y, a @ b), (b @ x, b @ a), (a - y, a - b),
+        (1 - y, 1 - b), (2 / y, 2 / b), (2**y, 2**b), (x[0, 1], a[0, 1]), (x.T, a.T),
         (x.sum(0), a.sum(0)), (x.mean(axis=1), a.mean(axis=1)), (x.max(), a.max()), (x.min(1), a.min(1)),
         (x.var(), a.var()), (x.reshape(4), a.reshape(4)), (x.reshape((1, 4)), a.reshape(1, 4)),
         (x.transpose(), a.T), (x.transpose(1, 0), a.T), (x.transpose((0, 1)), a), (x.swapaxes(0, 1), a.T),
