@@ -139,8 +139,14 @@ def build(
     if task not in PLANS:
         raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(PLANS)}")
     row, plan = parse(label), PLANS[task]
-    d, heads = d or plan.d, heads or plan.heads
+    d = plan.d if d is None else d
+    heads = plan.heads if heads is None else heads
     dropout = plan.dropout if dropout is None else dropout
+    k = row.k or plan.seeds
+    if outputs is None:
+        outputs = plan.outputs or k
+    if min(d_in, d_out, d, outputs) < 1:
+        raise ValueError(f"d_in, d_out, d and outputs must be at least 1, given {d_in}, {d_out}, {d}, {outputs}")
     attention = {"style": style, "rng": rng, **choices}
 
     widths = (d,) * plan.rff
@@ -153,8 +159,6 @@ def build(
         "isab": lambda: [ISAB(a, d, heads, row.m, **attention) for a in inputs],
     }[row.encoder]()
 
-    k = row.k or plan.seeds
-    outputs = outputs or plan.outputs or k
     drop: list[Module] = [Dropout(dropout, rng=rng)] if dropout else []
     if row.pooling == "pma":
         sabs = [SAB(d, d, heads, **attention) for _ in range(plan.sabs)]

@@ -86,6 +86,8 @@ def test_settings_stand_in_for_the_tables():
     assert net(np.zeros((2, 4, 3))).shape == (2, 1)  # one output from all eight seeds
     net = build("SAB + PMA", d_in=3, d_out=2, outputs=1, dropout=0.1, style="authors", ln=True, rng=rng)
     assert net(np.zeros((2, 4, 3))).shape == (2, 2) and net.encoder[0].mab.style.norm == "post"
+    with pytest.raises(ValueError, match="must be at least 1, given 3, 0, 128, 4"):
+        build("SAB + PMA", d_in=3, d_out=0, rng=rng)
     with pytest.raises(ValueError, match="there is no task 'chess'; the tasks are max_regression"):
         build("SAB + PMA", task="chess", d_in=1, d_out=1, rng=rng)
 
