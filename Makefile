@@ -3,20 +3,23 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: test demo lint format clean
+.PHONY: help test demo lint format clean
 .DELETE_ON_ERROR:
+
+help:                           ## what there is to make
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 test: $(VENV)/.ready            ## install and run the whole suite with branch coverage
 	$(BIN)/python -m pytest --cov --cov-report=term
 
 demo: $(VENV)/.ready            ## install and train something small worth looking at
-	$(BIN)/python -m tasks.demo
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m tasks.demo    # its matrices are too small for two
 
 lint: $(VENV)/.ready            ## what CI asks of the style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(VENV)/.ready
+format: $(VENV)/.ready          ## mend the style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -26,5 +29,6 @@ $(VENV)/.ready: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-clean:
-	rm -rf $(VENV) runs .pytest_cache .hypothesis .ruff_cache .coverage *.egg-info
+clean:                          ## remove all that was made
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	rm -rf $(VENV) build runs .pytest_cache .hypothesis .ruff_cache .coverage *.egg-info

@@ -6,7 +6,8 @@
 >>> x.grad
 array([2., 4., 6.])
 
-Read backend.py, tape.py and then ops/, in this order; gradcheck.py checks them all.
+Read tape.py first, then ops/elementwise.py and its neighbours; gradcheck.py checks them all.  The rest is for when you
+want to know how: arguments.py (what may stand beside a Tensor), operators.py (+ * @ []), backend.py (NumPy and CuPy).
 """
 
 from autograd import operators  # gives Tensor its + * @ [] and methods
@@ -58,5 +59,8 @@ from autograd.ops.shape import (
     transpose,
 )
 from autograd.tape import OPS, Tensor, composite, no_grad, op
+
+# What `from autograd import *` gives: all but those that would stand in for Python's own.
+__all__ = [name for name in dir() if not name.startswith("_") and name not in ("abs", "max", "min", "sum")]
 
 PROJECT = "minisets"  # how minisets tells this package from the other one that is named autograd

@@ -62,7 +62,10 @@ def common_array(name: str, arrays: list[Array]) -> Array | None:
         if common is None:
             common = array
         elif array.dtype != common.dtype:
-            raise TypeError(f"{name} of a {common.dtype} and a {array.dtype} Tensor: convert one of them with .astype")
+            raise TypeError(
+                f"{name} of a {common.dtype} and a {array.dtype} Tensor: convert one of them with .astype, "
+                "or give a plain array, which is converted by itself"
+            )
         elif not backend.same_device(array, common):
             here, there = backend.device_of(common), backend.device_of(array)
             raise TypeError(f"{name} of a Tensor on {here} and one on {there}: move one of them with .to")

@@ -80,9 +80,10 @@ def gradcheck(
                 errors[name] = max(errors.get(name, 0.0), error) if math.isfinite(error) else math.inf
                 if not error <= rtol:
                     raise GradientError(
-                        f"the gradient of {name}, of shape {x.shape}, is wrong: ⟨u, J v⟩ = {by_differences:.8g} by "
-                        f"central differences, ⟨Jᵀu, v⟩ = {by_derivative:.8g} by backward; "
-                        f"relative error {error:.1e} > {rtol:g}"
+                        f"the gradient of {name}, of shape {x.shape}, is off: ⟨u, J v⟩ = {by_differences:.8g} by "
+                        f"central differences, ⟨Jᵀu, v⟩ = {by_derivative:.8g} by backward, a relative error of "
+                        f"{error:.1e} > {rtol:g}; a derivative is wrong, or the function has a kink right here, or it "
+                        "is not the same function at each call"
                     )
     return errors
 
@@ -162,13 +163,16 @@ def main(argv: list[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m autograd.gradcheck", description="Check the gradient of every op.")
     parser.add_argument("names", nargs="*", metavar="name", help="ops to check (default: all of them)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random directions")
+    parser.add_argument("--seed", type=int, default=0, help="of the random directions (default: 0)")
     arguments = parser.parse_args(argv)
+    if arguments.seed < 0:
+        parser.error(f"--seed must be at least 0, given {arguments.seed}")
     known = sorted(table.OPS)
     for name in arguments.names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
-            parser.error(f"there is no op {name!r}; did you mean {', '.join(near)}?")
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+            hint = f"did you mean {', '.join(near)}?" if near else f"the ops are {', '.join(known)}"
+            parser.error(f"there is no op {name!r}; {hint}")
 
     print(f"{'op':34} {'cases':>5}  {'largest relative error':>22}")
     failed = []

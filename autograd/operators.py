@@ -38,6 +38,20 @@ def _refuse_assignment(x: Tensor, index: Any, value: Any) -> None:
     )
 
 
+def _in_place(symbol: str, op: Any) -> Any:
+    """x += y makes a new Tensor under the old name, which for a leaf is never meant: the leaf would stay as it was."""
+
+    def augmented(x: Tensor, y: Any) -> Tensor:
+        if x.requires_grad and x.node is None:
+            raise TypeError(
+                f"{symbol} on a leaf that requires a gradient would make a new Tensor and leave the leaf as it was; "
+                f"write x.data {symbol} … to change its numbers, or y = x {symbol[:-1]} … for a new Tensor"
+            )
+        return op(x, y)
+
+    return augmented
+
+
 def _refuse_conversion(x: Tensor, *_: Any, **__: Any) -> None:
     raise TypeError("a Tensor does not turn into a NumPy array by itself: write x.numpy()")
 
@@ -69,6 +83,10 @@ OPERATORS = {
     "__rpow__": _reversed(e.power),
     "__matmul__": linalg.matmul,
     "__rmatmul__": _reversed(linalg.matmul),
+    "__iadd__": _in_place("+=", e.add),
+    "__isub__": _in_place("-=", e.subtract),
+    "__imul__": _in_place("*=", e.multiply),
+    "__itruediv__": _in_place("/=", e.divide),
     "__neg__": e.negative,
     "__abs__": e.abs,
     "__getitem__": shape.getitem,

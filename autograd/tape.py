@@ -180,7 +180,8 @@ def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array]) -> None:
 
 def _seed(output: Tensor, seed: Any) -> Array:
     """The gradient that backward starts from: what the caller gives, or 1 if the output is a single number."""
-    source = f"backward from {output.node.op if output.node else 'a leaf'} of shape {output.shape}"
+    maker = output.node.op if output.node else "a leaf" if output.requires_grad else "a constant"
+    source = f"backward from {maker} of shape {output.shape}"
     if not output.requires_grad:
         raise RuntimeError(
             f"{source}, which requires no gradient: it was computed under no_grad(), or nothing that it was computed "

@@ -104,8 +104,9 @@ def parse(text: str) -> Label:
     )
     known = sorted({label for rows in ROWS.values() for label in rows})
     if not match:
-        near = difflib.get_close_matches(text, known, n=4, cutoff=0.3) or known
-        raise ValueError(f"there is no architecture {text!r}; the nearest are {', '.join(map(repr, near))}")
+        near = difflib.get_close_matches(text, known, n=4, cutoff=0.3)
+        hint = f"the nearest are {', '.join(map(repr, near))}" if near else f"the tables have {', '.join(known)}"
+        raise ValueError(f"there is no architecture {text!r}; {hint}")
     encoder, m, pooling, kind, k = match.groups()
     encoder = re.sub(r"\d|[()]", "", encoder).replace("rffpm", "rffp-m")
     if encoder == "isab" and m is None:

@@ -113,7 +113,7 @@ def _read(path: Path) -> tuple[dict, dict[str, np.ndarray]]:
     except FileNotFoundError:
         raise CheckpointError(f"there is no checkpoint {path}") from None
     except Exception as error:  # a damaged file can trip zipfile and NumPy's parser in any of a dozen ways
-        raise CheckpointError(f"{path} is damaged, or not a checkpoint: {error or type(error).__name__}") from error
+        raise CheckpointError(f"{path} is damaged, or not a checkpoint") from error
     try:
         about = json.loads(str(arrays.pop("about")), object_hook=_json_as_array)
         complete = isinstance(about["step"], int) and isinstance(about["generators"], dict) and "optimizer" in about

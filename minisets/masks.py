@@ -26,8 +26,8 @@ def pad(sets: Sequence[Any], value: float = 0.0) -> tuple[np.ndarray, np.ndarray
     for i, array in enumerate(arrays):
         if array.ndim != 2 or array.shape[1] != arrays[0].shape[-1]:
             raise ValueError(
-                f"set {i} has shape {array.shape}; expected (n, {arrays[0].shape[-1] if arrays[0].ndim else 'd'}), "
-                "the same width d in every set"
+                f"set {i} has shape {array.shape}; expected sets (n, d) of the same width d, as the first of "
+                f"{arrays[0].shape}; single numbers have d = 1"
             )
     sizes = np.array([len(array) for array in arrays])
     mask = np.arange(sizes.max()) < sizes[:, None]

@@ -25,7 +25,8 @@ def fit(owner: str, mine: Mapping[str, Array], state: Mapping[str, Any]) -> list
         elif saved.dtype.kind not in numbers:
             problems.append(f"{name!r} holds {saved.dtype} instead of {array.dtype}")
     if problems:
-        raise ValueError(f"the state does not fit this {owner}: {'; '.join(problems)}")
+        rest = f"; and {len(problems) - 6} more" if len(problems) > 6 else ""
+        raise ValueError(f"the state does not fit this {owner}: {'; '.join(problems[:6])}{rest}")
     return [(array, backend.beside(state[name].astype(array.dtype), array)) for name, array in mine.items()]
 
 

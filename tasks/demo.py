@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -58,7 +59,10 @@ def train(pooling: str, steps: int) -> tuple[np.ndarray, np.ndarray, list[float]
     rng = np.random.default_rng(0)
     net, schedule, errors = Network(pooling, rng=rng), cosine(3e-3, steps), []
     optimizer = Adam(net.parameters())
-    bar = tqdm(range(steps), desc=f"{pooling:>9}", mininterval=0.5, disable=not sys.stderr.isatty())
+    watched = sys.stderr.isatty()
+    if not watched:
+        print(f"training with {pooling} pooling, {steps} steps", file=sys.stderr, flush=True)
+    bar = tqdm(range(steps), desc=f"{pooling:>9}", mininterval=0.5, disable=not watched)
     for step in bar:
         optimizer.lr = schedule(step)
         X, mask, y = draw_sets(rng, BATCH)
@@ -76,14 +80,18 @@ def train(pooling: str, steps: int) -> tuple[np.ndarray, np.ndarray, list[float]
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tasks.demo", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--steps", type=int, default=3000, help="training steps for each network (default: 3000)")
-    parser.add_argument("--out", type=Path, default=Path("runs/demo"), help="folder for the figure")
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs/demo"), help="folder for the figure (default: runs/demo)"
+    )
     arguments = parser.parse_args(argv)
     if arguments.steps < 1:
         parser.error(f"--steps must be at least 1, given {arguments.steps}")
     try:
         arguments.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=arguments.out):  # better now than after the training
+            pass
     except OSError as error:
-        parser.error(f"cannot make the folder {arguments.out}: {error.strerror}")
+        parser.error(f"cannot write to the folder {arguments.out}: {error.strerror}")
 
     figure, (left, *scatters) = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
     print("mean absolute error in the maximum of 2,000 unseen sets of numbers from [0, 100]")
@@ -94,11 +102,12 @@ def main(argv: list[str] | None = None) -> int:
         error = np.abs(y - predicted).mean()
         print(f"  {pooling + ' pooling':18} {error:6.2f}")
         window = min(100, len(errors))
-        left.plot(np.convolve(errors, np.ones(window) / window, mode="valid"), label=f"{pooling} pooling")
+        smooth = np.convolve(errors, np.ones(window) / window, mode="valid")
+        left.plot(np.arange(window, len(errors) + 1), smooth, label=f"{pooling} pooling")
         axes.plot([0, 100], [0, 100], color="0.7", linewidth=1)
         axes.scatter(y, predicted, s=4, alpha=0.4)
-        axes.set(title=f"{pooling} pooling: error {error:.2f}", xlabel="true maximum", ylabel="predicted maximum")
-    left.set(title="learning", xlabel="step", ylabel="mean absolute error", yscale="log")
+        axes.set(title=f"{pooling} pooling: mean error {error:.2f}", xlabel="true maximum", ylabel="predicted maximum")
+    left.set(title=f"learning (mean of {window} steps)", xlabel="step", ylabel="mean absolute error", yscale="log")
     left.legend()
     path = arguments.out / "demo.png"
     figure.savefig(path, dpi=120)

@@ -49,7 +49,7 @@ def test_labels_are_read(text: str, meant: Label):
     ("text", "said"),
     [
         ("SAB + PMB", "there is no architecture 'SAB \\+ PMB'; the nearest are 'SAB \\+ PMA'"),
-        ("", "there is no architecture ''; the nearest are"),
+        ("", "there is no architecture ''; the tables have ISAB"),
         ("ISAB + PMA", "does not say how many inducing points"),
         ("ISAB (0) + PMA", "at least one inducing point"),
         ("SAB + PMA (0)", "at least one seed"),

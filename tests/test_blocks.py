@@ -119,7 +119,11 @@ def test_float64_arrays_meet_float32_parameters():
         (lambda: rFFp(3, 8, pooling="median", rng=rng), ValueError, "pooling must be 'mean', 'sum' or 'max'"),
         (lambda: Pooling(3, "median"), ValueError, "pooling must be 'mean', 'sum' or 'max', given 'median'"),
         (lambda: pad([]), ValueError, "at least one set"),
-        (lambda: pad([np.ones((2, 3)), np.ones((2, 4))]), ValueError, r"set 1 has shape \(2, 4\); expected \(n, 3\)"),
+        (
+            lambda: pad([np.ones((2, 3)), np.ones((2, 4))]),
+            ValueError,
+            r"set 1 has shape \(2, 4\); expected sets \(n, d\)",
+        ),
         (lambda: pad([np.ones(3)]), ValueError, r"set 0 has shape \(3,\)"),
         (lambda: unpad(X, np.ones((2, 4), bool)), ValueError, r"expected a mask of shape \(2, 5\)"),
     ],

@@ -30,7 +30,7 @@ def test_three_lines_check_a_function_of_ones_own():
 
 
 def test_a_small_mistake_is_caught_and_named(wrong_op):
-    with pytest.raises(GradientError, match=r"the gradient of input 1, of shape \(3,\), is wrong.*relative error 5"):
+    with pytest.raises(GradientError, match=r"the gradient of input 1, of shape \(3,\), is off.*relative error of 5"):
         check(lambda x, y: x + wrong_op(y), rng.normal(size=3), rng.normal(size=3))
 
 
@@ -131,7 +131,7 @@ def test_a_modules_mistake_names_the_parameter(wrong_op):
         def forward(self, X):
             return super().forward(X) + wrong_op(self.net.layers[0].bias)
 
-    with pytest.raises(GradientError, match=r"the gradient of net\.layers\.0\.bias, of shape \(4,\), is wrong"):
+    with pytest.raises(GradientError, match=r"the gradient of net\.layers\.0\.bias, of shape \(4,\), is off"):
         check(WrongInOneParameter(), rng.normal(size=(6, 3)))
 
 
@@ -168,3 +168,10 @@ def test_the_command_refuses_an_unknown_name(capsys):
         main(["sofmax"])
     assert stop.value.code == 2
     assert "there is no op 'sofmax'; did you mean softmax" in capsys.readouterr().err
+    for wrong, said in (
+        (["qqqq"], "there is no op 'qqqq'; the ops are abs, absolute_error"),
+        (["--seed", "-1"], "given -1"),
+    ):
+        with pytest.raises(SystemExit):
+            main(wrong)
+        assert said in capsys.readouterr().err

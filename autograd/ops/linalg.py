@@ -19,6 +19,8 @@ def matmul(x: Array, y: Array) -> Result:
     xp = array_module(x, y)
     if 0 in (getattr(x, "ndim", 0), getattr(y, "ndim", 0)):
         raise ValueError("a matrix product needs vectors or matrices; use * for a product with a number")
+    if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
+        raise ValueError("the last dimension of the left one must be as long as the columns of the right one")
     row, column, shapes = x.ndim == 1, y.ndim == 1, (x.shape, y.shape)
     left = x[None, :] if row else x  # (..., n, d)
     right = y[:, None] if column else y  # (..., d, e)
