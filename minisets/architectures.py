@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from autograd import Tensor
-from autograd.backend import Array
+from minisets.attention import whole_number
 from minisets.blocks import ISAB, PMA, SAB, rFF
 from minisets.nn import Dropout, Linear, Module
 from minisets.pooling import Dotprod, Pooling, rFFp
-from minisets.style import Style
+from minisets.style import Style, resolve
 
 POOLS = (PMA, Pooling, Dotprod)
 
@@ -41,21 +41,31 @@ class Plan:
     sabs: int  # SABs after PMA
     outputs: int | None  # vectors that the network returns for a set; None: as many as there are seeds
     dropout: float = 0.0  # before and after pooling
+    d_attention: int | None = None  # width of a network whose encoder attends, where it is another
 
 
+_REGRESSION = Plan(
+    d=64, heads=4, rff=4, last=None, blocks=2, pooling="mean", pooled=1, seeds=1, sabs=0, outputs=1
+)  # fmt: skip
+_CLUSTERING = Plan(
+    d=128, heads=4, rff=4, last="relu", blocks=2, pooling="mean", pooled=3, seeds=4, sabs=1, outputs=None
+)  # fmt: skip
+_POINT_CLOUD = Plan(
+    d=256, heads=4, rff=4, last=None, blocks=2, pooling="max", pooled=1, seeds=1, sabs=0, outputs=1, dropout=0.5
+)  # fmt: skip
 PLANS = {
-    "max_regression": Plan(64, 4, 4, None, 2, "mean", 1, 1, 0, outputs=1),
-    "unique_characters": Plan(64, 4, 4, None, 2, "mean", 1, 1, 0, outputs=1),
-    "clustering": Plan(128, 4, 4, "relu", 2, "mean", 3, 4, 1, outputs=None),
-    "clustering_large": Plan(128, 4, 4, "relu", 2, "mean", 3, 6, 1, outputs=None),
-    "image_clustering": Plan(256, 4, 6, None, 3, "mean", 5, 4, 2, outputs=None),
-    "set_anomaly": Plan(128, 4, 8, None, 4, "mean", 3, 4, 1, outputs=1),
-    "point_cloud": Plan(256, 4, 4, None, 2, "max", 1, 1, 0, outputs=1, dropout=0.5),
-    "point_cloud_5000": Plan(512, 4, 4, None, 1, "max", 1, 1, 0, outputs=1, dropout=0.5),
+    "max_regression": _REGRESSION,
+    "unique_characters": _REGRESSION,  # after the convolutions, which are the task's
+    "clustering": _CLUSTERING,
+    "clustering_large": replace(_CLUSTERING, seeds=6),
+    "image_clustering": replace(_CLUSTERING, d=256, rff=6, last=None, blocks=3, pooled=5, sabs=2),
+    "set_anomaly": replace(_CLUSTERING, rff=8, last=None, blocks=4, outputs=1),
+    "point_cloud": _POINT_CLOUD,
+    "point_cloud_5000": replace(_POINT_CLOUD, blocks=1, d_attention=512),
 }
 
 _BASELINES = ("rFF + Pooling", "rFFp-mean + Pooling", "rFFp-max + Pooling", "rFF + Dotprod")
-_CLUSTERING = (
+_CLUSTERING_ROWS = (
     *_BASELINES,
     "SAB + Pooling",
     "ISAB (16) + Pooling",
@@ -73,12 +83,11 @@ ROWS = {  # the labels that the paper's tables print, by experiment
         *_BASELINES, "rFF + PMA", "SAB + Pooling", "SAB + Dotprod",
         "SAB + PMA (1)", "SAB + PMA (2)", "SAB + PMA (4)", "SAB + PMA (8)",
     ),
-    "clustering": _CLUSTERING,
+    "clustering": _CLUSTERING_ROWS,
     "clustering_large": ("rFF + Pooling", "rFFp-mean + Pooling", "rFF + PMA (6)", "SAB (32) + PMA (6)"),
-    "image_clustering": _CLUSTERING,
+    "image_clustering": _CLUSTERING_ROWS,
     "set_anomaly": (*_BASELINES, "SAB + Pooling", "rFF + PMA", "SAB + PMA"),
-    "point_cloud": ("rFF + Pooling", "rFFp-max + Pooling", "rFF + PMA (1)", "ISAB (16) + Pooling", "ISAB (16) + PMA",
-                    "Set Transformer (16)"),
+    "point_cloud": ("rFF + Pooling", "rFFp-max + Pooling", "rFF + PMA", "ISAB (16) + Pooling", "ISAB (16) + PMA"),
 }  # fmt: skip
 ROWS["point_cloud_5000"] = ROWS["point_cloud"]
 
@@ -94,29 +103,46 @@ class Label:
     kind: str | None = None
 
 
+_PASSED_OVER = r"\(ours\)|\([^()]*\d{4}[^()]*\)|\[.*?\]|\\cite\w*\{.*?\}|\\mathrm|[\s_{}$\\]"  # citations, TeX, blanks
+_LABEL = re.compile(
+    r"(?P<encoder>rffp-mean|rffp-max|rff|isab|sab)(?P<m>\(\d+\)|\d+)?"
+    r"\+(?P<pooling>pooling|dotprod|pma)(?P<k>\(\d+\)|\d+)?(\((?P<kind>mean|sum|max)\))?"
+)
+
+
 def parse(text: str) -> Label:
     """Read a label, whatever its case and spaces; "(ours)" and citations are passed over."""
-    plain = re.sub(r"\(ours\)|\[.*?\]|\\cite\w*\{.*?\}|[\s_{}$\\]", "", text.lower())
-    plain = re.sub(r"^settransformer", "sab", plain) + ("+pma" if plain.startswith("settransformer") else "")
-    number = r"(?:\(?(\d+)\)?)?"
-    match = re.fullmatch(
-        rf"(rff|rffp-?mean|rffp-?max|i?sab{number})\+(pooling(?:\(?(mean|sum|max)\)?)?|dotprod|pma{number})", plain
-    )
-    known = sorted({label for rows in ROWS.values() for label in rows})
-    if not match:
-        near = difflib.get_close_matches(text, known, n=4, cutoff=0.3)
-        hint = f"the nearest are {', '.join(map(repr, near))}" if near else f"the tables have {', '.join(known)}"
-        raise ValueError(f"there is no architecture {text!r}; {hint}")
-    encoder, m, pooling, kind, k = match.groups()
-    encoder = re.sub(r"\d|[()]", "", encoder).replace("rffpm", "rffp-m")
+    plain = re.sub(_PASSED_OVER, "", text.lower())
+    if plain.startswith("settransformer"):
+        plain = plain.replace("settransformer", "sab") + "+pma"
+    match = _LABEL.fullmatch(plain)
+    if not match or not _makes_sense(**match.groupdict()):
+        raise ValueError(f"there is no architecture {text!r}; {_nearest(plain)}")
+    m, k = (int(match[name].strip("()")) if match[name] else None for name in ("m", "k"))
+    encoder, pooling, kind = match["encoder"], match["pooling"], match["kind"]
     if encoder == "isab" and m is None:
         raise ValueError(f"{text!r} does not say how many inducing points; write 'ISAB (16)', for example")
-    if 0 in (int(m or 1), int(k or 1)):
+    if 0 in (m, k):
         raise ValueError(f"{text!r}: there must be at least one inducing point, and at least one seed")
     if encoder == "sab" and m is not None:  # the paper's table of large sets writes SAB (32) for ISAB (32)
         encoder = "isab"
-    pooling = "pma" if pooling.startswith("pma") else "dotprod" if pooling == "dotprod" else "pooling"
-    return Label(encoder, pooling, int(m) if m else None, int(k) if k else None, kind)
+    return Label(encoder, pooling, m, k, kind)
+
+
+def _makes_sense(encoder: str, m: str | None, pooling: str, k: str | None, kind: str | None) -> bool:
+    """A number belongs to SAB, ISAB or PMA, a kind to Pooling."""
+    return (m is None or encoder in ("sab", "isab")) and (k is None or pooling == "pma") and (
+        kind is None or pooling == "pooling"
+    )  # fmt: skip
+
+
+def _nearest(plain: str) -> str:
+    """The printed labels most like this one, or a word on what labels are made of."""
+    known = {re.sub(_PASSED_OVER, "", label.lower()): label for rows in ROWS.values() for label in rows}
+    near = [known[label] for label in difflib.get_close_matches(plain, known, n=4, cutoff=0.5)]
+    if near:
+        return f"the nearest are {', '.join(map(repr, near))}"
+    return "a label is an encoder and a pooling, such as 'rFF + Pooling', 'SAB + PMA (4)' or 'ISAB (16) + Dotprod'"
 
 
 def build(
@@ -130,50 +156,61 @@ def build(
     heads: int | None = None,
     outputs: int | None = None,
     dropout: float | None = None,
+    form: str = "matrix",
     style: str | Style = "paper",
     **choices: Any,
 ) -> Network:
     """The network of a row of the task's table, from sets (B, n, d_in) to (B, outputs, d_out), or (B, d_out) for one.
 
-    d, heads, outputs and dropout stand in for the table's; style and single choices of it go to every attention block.
+    d, heads, outputs and dropout stand in for the table's; form is that of rFFp; style and single choices of it go to
+    every attention block.
     """
     if task not in PLANS:
         raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(PLANS)}")
-    row, plan = parse(label), PLANS[task]
-    d = plan.d if d is None else d
-    heads = plan.heads if heads is None else heads
-    dropout = plan.dropout if dropout is None else dropout
+    row, plan, style = parse(label), PLANS[task], resolve(style, choices)
+    if d is None:
+        d = plan.d_attention if plan.d_attention and row.encoder in ("sab", "isab") else plan.d
     k = row.k or plan.seeds
-    if outputs is None:
-        outputs = plan.outputs or k
-    if min(d_in, d_out, d, outputs) < 1:
-        raise ValueError(f"d_in, d_out, d and outputs must be at least 1, given {d_in}, {d_out}, {d}, {outputs}")
-    attention = {"style": style, "rng": rng, **choices}
+    d_in, d_out, d, heads, outputs = (
+        whole_number(name, value)
+        for name, value in {
+            "d_in": d_in,
+            "d_out": d_out,
+            "d": d,
+            "heads": plan.heads if heads is None else heads,
+            "outputs": outputs if outputs is not None else plan.outputs or k,
+        }.items()
+    )
+    drop = Dropout(plan.dropout if dropout is None else dropout, rng=rng)
+    drops = [drop] if drop.p else []
 
-    widths = (d,) * plan.rff
-    inputs = (d_in, *[d] * (plan.blocks - 1))
-    encoder: list[Module] = {
-        "rff": lambda: [rFF(d_in, *widths, last=plan.last, rng=rng)],
-        "rffp-mean": lambda: [rFFp(d_in, *widths, pooling="mean", last=plan.last, rng=rng)],
-        "rffp-max": lambda: [rFFp(d_in, *widths, pooling="max", last=plan.last, rng=rng)],
-        "sab": lambda: [SAB(a, d, heads, **attention) for a in inputs],
-        "isab": lambda: [ISAB(a, d, heads, row.m, **attention) for a in inputs],
-    }[row.encoder]()
-
-    drop: list[Module] = [Dropout(dropout, rng=rng)] if dropout else []
+    fc, inputs = {"last": plan.last, "rng": rng}, (d_in, *[d] * (plan.blocks - 1))
+    match row.encoder:
+        case "rff":
+            encoder = [rFF(d_in, *[d] * plan.rff, **fc)]
+        case "rffp-mean" | "rffp-max":
+            encoder = [rFFp(d_in, *[d] * plan.rff, pooling=row.encoder.removeprefix("rffp-"), form=form, **fc)]
+        case "sab":
+            encoder = [SAB(a, d, heads, style=style, rng=rng) for a in inputs]
+        case "isab":
+            encoder = [ISAB(a, d, heads, row.m, style=style, rng=rng) for a in inputs]
     if row.pooling == "pma":
-        sabs = [SAB(d, d, heads, **attention) for _ in range(plan.sabs)]
-        decoder = [*drop, PMA(d, heads, k, **attention), *drop, *sabs]
+        pma, sabs = PMA(d, heads, k, style=style, rng=rng), range(plan.sabs)
+        decoder = [*drops, pma, *drops, *(SAB(d, d, heads, style=style, rng=rng) for _ in sabs)]
+        per_seed = outputs == k
     else:
-        k, pooled = 1, Dotprod(d, rng=rng) if row.pooling == "dotprod" else Pooling(d, row.kind or plan.pooling)
-        decoder = [pooled, *drop, rFF(d, *[d] * plan.pooled, rng=rng), *drop]
-    each = outputs == k  # one output for each seed, or all outputs from all seeds
-    head = Linear(d, d_out, rng=rng) if each else Linear(k * d, outputs * d_out, rng=rng)
-    return Network(label, encoder, decoder, head, widths=(d_in, d, d_out), outputs=outputs)
+        pooling = Dotprod(d, rng=rng) if row.pooling == "dotprod" else Pooling(d, row.kind or plan.pooling)
+        decoder = [pooling, *drops, rFF(d, *[d] * plan.pooled, rng=rng), *drops]
+        k, per_seed = 1, False
+    head = Linear(d, d_out, rng=rng) if per_seed else Linear(k * d, outputs * d_out, rng=rng)
+    return Network(label, encoder, decoder, head, widths=(d_in, d, d_out), outputs=outputs, per_seed=per_seed)
 
 
 class Network(Module):
-    """y = head(decoder(encoder(X))): blocks that keep the set, layers that pool it and go on, and a last linear map."""
+    """y = head(decoder(encoder(X))): blocks that keep the set, layers that pool it and go on, and a last linear map.
+
+    The head makes one output of each seed's vector (per_seed), or all outputs of all vectors laid end to end.
+    """
 
     def __init__(
         self,
@@ -184,20 +221,19 @@ class Network(Module):
         *,
         widths: tuple[int, int, int],
         outputs: int,
+        per_seed: bool,
     ) -> None:
         self.encoder, self.decoder, self.head = encoder, decoder, head
-        self.label, self.outputs = label, outputs
+        self.label, self.outputs, self.per_seed = label, outputs, per_seed
         self.d_in, self.d, self.d_out = widths
 
-    def forward(self, X: Any, mask: Array | None = None) -> Tensor:
+    def forward(self, X: Any, mask: Any = None) -> Tensor:
         for block in self.encoder:
             X = block(X, mask)  # (B, n, d)
         for layer in self.decoder:
             X = layer(X, mask) if isinstance(layer, POOLS) else layer(X)  # (B, k, d) from the pooling on
         *batch, k, d = X.shape
-        if self.head.weight.shape[0] != d:
-            X = X.reshape(*batch, k * d)  # all outputs from all seeds
-        Y = self.head(X).reshape(*batch, self.outputs, self.d_out)
+        Y = self.head(X if self.per_seed else X.reshape(*batch, k * d)).reshape(*batch, self.outputs, self.d_out)
         return Y[..., 0, :] if self.outputs == 1 else Y
 
     def __str__(self) -> str:
@@ -211,9 +247,9 @@ class Network(Module):
         out = f"(B, {self.d_out})" if self.outputs == 1 else f"(B, {self.outputs}, {self.d_out})"
         rows.append((self.head.notation, out, _count(self.head)))
         wide = max(len(notation) for notation, _, _ in rows)
+        counts = [f"{count:,}" if count else "" for _, _, count in rows]
         lines = [
-            f"  {notation:{wide}}   {shape:14}{(count and f'{count:,}') or '':>10}".rstrip()
-            for notation, shape, count in rows
+            f"  {row[0]:{wide}}   {row[1]:14}{count:>10}".rstrip() for row, count in zip(rows, counts, strict=True)
         ]
         return "\n".join([f"{self.label}: {_count(self):,} parameters", *lines])
 

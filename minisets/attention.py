@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import math
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from autograd import Tensor, attention, no_grad, relu, sigmoid, softmax, where
 from autograd.backend import Array
+from minisets.masks import enter
 from minisets.nn import Linear, Module
 from minisets.style import Style, resolve
 
-_recorder: contextvars.ContextVar[dict[int, list[np.ndarray]] | None] = contextvars.ContextVar("recorder", default=None)
+Recorder = dict[int, list[np.ndarray]]  # by the id of a module
+_recorders: contextvars.ContextVar[tuple[Recorder, ...]] = contextvars.ContextVar("recorders", default=())
 
 
 class Multihead(Module):
@@ -23,8 +26,11 @@ class Multihead(Module):
 
     Q is (B, n, d_q), K and V are (B, m, d_k); a side without B is shared by all sets.  Each head works in d/h of the d
     features.  ω is the softmax over the keys present, or, for the constructions in the paper's proofs, 1 + f element by
-    element, with f the identity, sigmoid or relu: a sum over the keys instead of a mean.
+    element, with f the identity, sigmoid or relu: a sum over the keys instead of a mean, and as such without a bound on
+    its size.
     """
+
+    attends = True  # record_attention finds it by this
 
     def __init__(
         self,
@@ -37,7 +43,8 @@ class Multihead(Module):
         rng: np.random.Generator,
         **choices: Any,
     ) -> None:
-        if not (isinstance(heads, int) and heads >= 1 and d % heads == 0):
+        heads, d = whole_number("the number of heads", heads), whole_number("the width d", d)
+        if d % heads:
             raise ValueError(f"the number of heads must divide the width d = {d}, given {heads}")
         self.style, self.heads, self.d = resolve(style, choices), heads, d
         bias = self.style.bias
@@ -47,22 +54,23 @@ class Multihead(Module):
         self.o = Linear(d, d, bias=bias, rng=rng) if self.style.output else None
         self.scale = 1 / math.sqrt(d if self.style.scale == "width" else d / heads)
 
-    def forward(self, Q: Any, K: Any, V: Any, mask: Array | None = None) -> Tensor:
+    def forward(self, Q: Any, K: Any, V: Any, mask: Any = None) -> Tensor:
+        Q, _ = enter("Multihead", Q, None, self.q.weight.shape[0], like=self.q.weight)
+        V, _ = enter("Multihead", V, mask, self.v.weight.shape[0], like=self.q.weight)
+        K, mask = enter("Multihead", K, mask, self.k.weight.shape[0], like=self.q.weight)
         return self.attend(self.q(Q), K, V, mask)
 
-    def attend(self, q: Tensor, K: Any, V: Any, mask: Array | None = None) -> Tensor:
-        """The same from queries q = Q W^Q that are projected already."""
-        h = self.heads
+    def attend(self, q: Tensor, K: Tensor, V: Tensor, mask: Array | None = None) -> Tensor:
+        """The same from queries q = Q W^Q that are projected already, and from sets that have entered."""
+        h, omega = self.heads, self.style.omega
         q, k, v = split_heads(q, h), split_heads(self.k(K), h), split_heads(self.v(V), h)  # (B, h, n or m, d/h)
-        for_scores = mask[:, None, None, :] if mask is not None and mask.ndim == 2 else mask  # (B, 1, 1, m)
-        if self.style.omega == "softmax":
-            heads = attention(q, k, v, mask=for_scores, scale=self.scale)
+        keys = mask[:, None, None, :] if mask is not None and mask.ndim == 2 else mask  # (B, 1, 1, m)
+        if omega == "softmax":
+            pooled = attention(q, k, v, mask=keys, scale=self.scale)
         else:
-            heads = weights(q, k, for_scores, self.scale, self.style.omega) @ v
-        if (seen := _recorder.get()) is not None and id(self) in seen:
-            with no_grad():
-                seen[id(self)].append(weights(q, k, for_scores, self.scale, self.style.omega).numpy())
-        joined = join_heads(heads)  # (B, n, d)
+            pooled = weights(q, k, keys, self.scale, omega) @ v
+        record(self, lambda: weights(q, k, keys, self.scale, omega))
+        joined = join_heads(pooled)  # (B, n, d)
         return joined if self.o is None else self.o(joined)
 
 
@@ -87,18 +95,43 @@ def weights(q: Tensor, k: Tensor, mask: Array | None, scale: float, omega: str) 
     return 1 + f(scores) if mask is None else where(mask, 1 + f(scores), 0)
 
 
+def whole_number(name: str, value: Any) -> int:
+    """The value as a Python integer of at least 1, or a sentence."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, given {value!r}")
+    return number
+
+
+def record(module: Module, make_weights: Callable[[], Tensor]) -> None:
+    """Called by a block that attends: keep its weights for whoever is looking, and compute nothing if nobody is."""
+    watching = [seen[id(module)] for seen in _recorders.get() if id(module) in seen]
+    if watching:
+        with no_grad():
+            seen = make_weights().numpy()
+        for kept in watching:
+            kept.append(seen)
+
+
 @contextlib.contextmanager
 def record_attention(net: Module) -> Iterator[dict[str, list[np.ndarray]]]:
-    """Look inside: the weights of every Multihead in the net, by name, one (B, h, n, m) array for each call.
+    """Look inside: the weights of every block in the net that attends, by name, one array for each call.
 
     with record_attention(net) as seen:
         net(X, mask)
-    seen["encoder.0.mab.attention"][0]
+    seen["encoder.0.mab.attention"][0]      # (B, h, n, m), or (h, n, m) for a single set
+
+    (Dotprod has one head and one query, and gives (B, 1, n).)
     """
-    found = {name: module for name, module in net.named_modules() if isinstance(module, Multihead)}
-    seen: dict[int, list[np.ndarray]] = {id(module): [] for module in found.values()}
-    token = _recorder.set(seen)
+    found = {name: module for name, module in net.named_modules() if getattr(module, "attends", False)}
+    if not found:
+        raise ValueError(f"nothing in this {type(net).__name__} attends, so there are no weights to record")
+    seen: Recorder = {id(module): [] for module in found.values()}
+    token = _recorders.set((*_recorders.get(), seen))
     try:
         yield {name: seen[id(module)] for name, module in found.items()}
     finally:
-        _recorder.reset(token)
+        _recorders.reset(token)

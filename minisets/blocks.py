@@ -5,6 +5,7 @@ Sets are X (B, n, d) with an optional mask (B, n), or a single set (n, d) with a
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from autograd import Tensor, relu
 from autograd.backend import Array
-from minisets.attention import Multihead
+from minisets.attention import Multihead, whole_number
 from minisets.masks import enter, hide
 from minisets.nn import LayerNorm, Linear, Module, SetNorm, init
 from minisets.style import Style, resolve
@@ -29,23 +30,29 @@ class rFF(Module):  # the paper's own spelling
             raise ValueError("rFF needs at least one width, and last='relu' or last=None")
         self.layers = [Linear(a, b, rng=rng) for a, b in zip((d_in, *widths), widths, strict=False)]
         self.last = last
-        active, d = len(widths) - (last is None), widths[-1]
-        self.notation = f"FC({d}, ReLU) × {active}" * (active > 0) + f" FC({d}, –)" * (last is None)
+        self.notation = layers_in_words("FC", widths, last)
 
-    def forward(self, X: Any, mask: Array | None = None) -> Tensor:
+    def forward(self, X: Any, mask: Any = None) -> Tensor:
         first, *_ = self.layers
-        X = enter("rFF", X, mask, first.weight.shape[0], like=first.weight)
+        X, mask = enter("rFF", X, mask, first.weight.shape[0], like=first.weight)
         for layer in self.layers[:-1]:
             X = relu(layer(X))
         X = self.layers[-1](X)
         return hide(relu(X) if self.last else X, mask)
 
 
+def layers_in_words(name: str, widths: tuple[int, ...], last: str | None) -> str:
+    """The paper's notation for a run of layers, equal ones counted: "FC(64, ReLU) × 3, FC(64, –)"."""
+    each = [f"{name}({d}, {'–' if last is None and i + 1 == len(widths) else 'ReLU'})" for i, d in enumerate(widths)]
+    runs = [(text, len(list(group))) for text, group in itertools.groupby(each)]
+    return ", ".join(f"{text} × {count}" if count > 1 else text for text, count in runs)
+
+
 class MAB(Module):
     """MAB(X, Y) = LN(H + rFF(H)),     H = LN(X + Multihead(X, Y, Y)).
 
     X (B, n, d_x) asks, Y (B, m, d_y) answers; a side without B is shared by all sets.  The mask says who of Y is
-    present; mask_x who of X, which matters to set norm alone.  Where d_x ≠ d, X is projected in the residual.
+    present, mask_x who of X.  Where d_x ≠ d, X is projected in the residual.
 
     The style says where normalisation stands.  With norm="pre" the equations are those of Set Transformer++:
     H = X + Multihead(SN(X), SN(Y), SN(Y)) and MAB = H + FC(ReLU(SN(H))), with nothing on the residual path.
@@ -75,12 +82,18 @@ class MAB(Module):
         self.norm_h = norm(d) if s.norm != "none" else None
         self.norm_out = norm(d) if s.norm == "post" else None
 
-    def forward(self, X: Any, Y: Any, mask: Array | None = None, mask_x: Array | None = None) -> Tensor:
-        X = enter("MAB", X, mask_x, self.d_x, like=self.ff.weight)
-        Y = enter("MAB", Y, mask, self.d_y, like=self.ff.weight)
-        normal_y = _normal(self.norm_y, Y, mask)
+    def forward(self, X: Any, Y: Any, mask: Any = None, mask_x: Any = None) -> Tensor:
+        X, mask_x = enter("MAB", X, mask_x, self.d_x, like=self.ff.weight)
+        Y, mask = enter("MAB", Y, mask, self.d_y, like=self.ff.weight)
+        if X.ndim == Y.ndim == 3 and X.shape[0] != Y.shape[0]:
+            raise ValueError(f"MAB of {X.shape} and {Y.shape}: the batches differ; leave B out of what all sets share")
+        return self.answer(X, Y, mask, mask_x)
+
+    def answer(self, X: Tensor, Y: Tensor, mask: Array | None, mask_x: Array | None) -> Tensor:
+        """The equation itself, for sets that have entered: checked, and their hidden elements zero."""
+        y = _normal(self.norm_y, Y, mask)
         q = self.attention.q(_normal(self.norm_x, X, mask_x))
-        H = self._residual(X, q) + self.attention.attend(q, normal_y, normal_y, mask)
+        H = self._residual(X, q) + self.attention.attend(q, y, y, mask)
         if self.style.norm == "pre":
             return hide(H + self.ff(relu(_normal(self.norm_h, H, mask_x))), mask_x)
         H = _normal(self.norm_h, H, mask_x)
@@ -107,9 +120,9 @@ class SAB(Module):
         self.mab = MAB(d_in, d_in, d, heads, style=style, rng=rng, **choices)
         self.notation = f"SAB({d}, {heads})"
 
-    def forward(self, X: Any, mask: Array | None = None) -> Tensor:
-        X = enter("SAB", X, mask, self.mab.d_x, like=self.mab.ff.weight)
-        return self.mab(X, X, mask, mask_x=mask)
+    def forward(self, X: Any, mask: Any = None) -> Tensor:
+        X, mask = enter("SAB", X, mask, self.mab.d_x, like=self.mab.ff.weight)
+        return self.mab.answer(X, X, mask, mask)
 
 
 class ISAB(Module):
@@ -135,10 +148,10 @@ class ISAB(Module):
         self.mab1 = MAB(d_in, d, d, heads, style=style, rng=rng, **choices)
         self.notation = f"ISAB_{m}({d}, {heads})"
 
-    def forward(self, X: Any, mask: Array | None = None) -> Tensor:
-        X = enter("ISAB", X, mask, self.mab0.d_y, like=self.I)
-        H = self.mab0(self.I, X, mask)  # (B, m, d)
-        return self.mab1(X, H, mask_x=mask)  # (B, n, d)
+    def forward(self, X: Any, mask: Any = None) -> Tensor:
+        X, mask = enter("ISAB", X, mask, self.mab0.d_y, like=self.I)
+        H = self.mab0.answer(self.I, X, mask, None)  # (B, m, d)
+        return self.mab1.answer(X, H, None, mask)  # (B, n, d)
 
 
 class PMA(Module):
@@ -155,13 +168,13 @@ class PMA(Module):
         self.mab = MAB(d, d, d, heads, style=style, learned_queries=True, rng=rng, **choices)
         self.k, self.notation = k, f"PMA_{k}({d}, {heads})"
 
-    def forward(self, Z: Any, mask: Array | None = None) -> Tensor:
-        Z = enter("PMA", Z, mask, self.mab.d_y, like=self.S)
-        return self.mab(self.S, Z if self.rff is None else self.rff(Z, mask), mask)  # (B, k, d)
+    def forward(self, Z: Any, mask: Any = None) -> Tensor:
+        Z, mask = enter("PMA", Z, mask, self.mab.d_y, like=self.S)
+        Z = Z if self.rff is None else self.rff(Z, mask)
+        return self.mab.answer(self.S, Z, mask, None)  # (B, k, d)
 
 
 def learned_rows(m: int, d: int, rng: np.random.Generator) -> Tensor:
     """m rows of d numbers, as the authors draw inducing points and seeds: U(±√(6 / (d (m + 1))))."""
-    if not (isinstance(m, int) and m >= 1):
-        raise ValueError(f"the number of inducing points or seeds must be at least 1, given {m}")
+    m = whole_number("the number of inducing points or seeds", m)
     return init.uniform(rng, (m, d), math.sqrt(6 / (d * (m + 1))))

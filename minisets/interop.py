@@ -10,6 +10,7 @@ points and seeds a leading 1.  Everything else is the same, so one table of name
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,35 +21,33 @@ from autograd import Tensor
 from autograd.backend import Array
 from minisets.architectures import Network
 from minisets.blocks import ISAB, MAB, PMA, SAB, rFF
-from minisets.nn import Linear, Module
+from minisets.nn import Dropout, Linear, Module
 from minisets.state import fit, overwrite
+from minisets.style import STYLES
 
 
 def load_authors(module: Module, state: Mapping[str, Any]) -> None:
     """Fill a block or network from the authors' parameters; names or shapes that do not match change nothing."""
     tensors = dict(_names(module))
-    theirs = {name: np.asarray(array) for name, array in state.items()}
-    ours = {name: _turned(tensors[name], array) if name in tensors else array for name, array in theirs.items()}
+    theirs = {name: x.numpy() if isinstance(x, Tensor) else np.asarray(x) for name, x in state.items()}
+    ours = {name: _ours(name, array) for name, array in theirs.items()}
     overwrite(fit(type(module).__name__, {name: tensor.data for name, tensor in tensors.items()}, ours))
 
 
 def authors_state(module: Module) -> dict[str, np.ndarray]:
     """The parameters of a block or network under the authors' names and in their shapes, ready for load_state_dict."""
-    return {name: _theirs(name, tensor) for name, tensor in _names(module)}
+    return {name: _theirs(name, np.array(tensor.numpy())) for name, tensor in _names(module)}
 
 
-def _turned(mine: Tensor, array: np.ndarray) -> np.ndarray:
-    """Their array in our shape: matrices transposed, the leading 1 of inducing points and seeds dropped."""
-    if array.ndim == 3 and array.shape[0] == 1:
-        return array[0]
-    return array.T if array.ndim == 2 and mine.ndim == 2 else array
-
-
-def _theirs(name: str, mine: Tensor) -> np.ndarray:
-    array = np.array(mine.numpy())
+def _ours(name: str, array: np.ndarray) -> np.ndarray:
+    """Their array in our shape: the leading 1 of inducing points and seeds dropped, matrices transposed."""
     if name.split(".")[-1] in ("I", "S"):
-        return array[None]
-    return np.ascontiguousarray(array.T)
+        return array[0] if array.ndim == 3 and len(array) == 1 else array
+    return array.T
+
+
+def _theirs(name: str, array: np.ndarray) -> np.ndarray:
+    return array[None] if name.split(".")[-1] in ("I", "S") else np.ascontiguousarray(array.T)
 
 
 def _names(module: Module, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
@@ -56,7 +55,7 @@ def _names(module: Module, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
     if isinstance(module, Network):
         yield from _network_names(module)
     elif isinstance(module, MAB):
-        if module.style.residual != "query" or module.style.output or module.style.norm == "pre":
+        if module.style not in (STYLES["authors"], dataclasses.replace(STYLES["authors"], norm="post")):
             raise ValueError("the authors' parameters fit blocks of style 'authors' (with ln=True or False) alone")
         attention = module.attention
         for name, layer in {"fc_q": attention.q, "fc_k": attention.k, "fc_v": attention.v, "fc_o": module.ff}.items():
@@ -96,7 +95,7 @@ def _network_names(net: Network) -> Iterator[tuple[str, Tensor]]:
             elif layer.parameters():
                 yield from _names(layer, f"{part}.{place}.")
                 place += 1
-            elif layer.notation.startswith("Dropout"):
+            elif isinstance(layer, Dropout):
                 place += 1  # without parameters, but it has a place of its own; pooling by mean or max has none
 
 

@@ -31,17 +31,17 @@ def pad(sets: Sequence[Any], value: float = 0.0) -> tuple[np.ndarray, np.ndarray
             )
     sizes = np.array([len(array) for array in arrays])
     mask = np.arange(sizes.max()) < sizes[:, None]
-    X = np.full((*mask.shape, arrays[0].shape[1]), value, dtype=np.result_type(*arrays))
+    X = np.full((*mask.shape, arrays[0].shape[1]), value, dtype=np.result_type(*arrays, value))
     X[mask] = np.concatenate(arrays)
     return X, mask
 
 
-def unpad(X: Any, mask: Array) -> list[np.ndarray]:
+def unpad(X: Any, mask: Any) -> list[np.ndarray]:
     """The sets in X (B, n, d), each as an array (nᵢ, d) of the elements present: what pad undoes."""
     X = X.numpy() if isinstance(X, Tensor) else np.asarray(X)
-    mask = backend.to_host(mask)
+    mask = mask.data if isinstance(mask, Tensor) else mask
     require_mask(mask, X.shape[:2])
-    return [elements[present] for elements, present in zip(X, mask, strict=True)]
+    return [elements[present] for elements, present in zip(X, backend.to_host(mask), strict=True)]
 
 
 def hide(X: Tensor, mask: Array | None) -> Tensor:
@@ -49,15 +49,33 @@ def hide(X: Tensor, mask: Array | None) -> Tensor:
     return X if mask is None else where(mask[..., None], X, 0)
 
 
-def enter(name: str, X: Any, mask: Array | None, d: int, like: Tensor) -> Tensor:
-    """What a block sees of a set: (B, n, d), or a single set (n, d), as a Tensor, hidden elements as zeros."""
+def enter(name: str, X: Any, mask: Any, d: int, like: Tensor | None = None) -> tuple[Tensor, Array | None]:
+    """What a block sees of its arguments: sets (B, n, d), or a single set (n, d), as a Tensor; the mask as an array.
+
+    Hidden elements are zeros from here on.  An array takes the dtype and device of the Tensor `like`, a parameter.
+    """
     if not isinstance(X, Tensor):
-        X = Tensor(X).astype(like.dtype).to(like.device)
+        X = _as_tensor(name, X, like)
     if X.ndim not in (2, 3) or X.shape[-1] != d:
         raise ValueError(f"{name} expected a batch of sets (B, n, {d}) or a single set (n, {d}), given {X.shape}")
+    if like is not None and X.dtype != like.dtype:
+        raise TypeError(
+            f"{name} computes in {like.dtype}, given a Tensor of {X.dtype}; convert it, or the network, with .astype"
+        )
+    mask = mask.data if isinstance(mask, Tensor) else mask
     if mask is not None:
         try:
             require_mask(mask, X.shape[:-1])
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name} of sets {X.shape}: {error}") from None
-    return hide(X, mask)
+    return hide(X, mask), mask
+
+
+def _as_tensor(name: str, X: Any, like: Tensor | None) -> Tensor:
+    try:
+        X = Tensor(X)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} expected an array of numbers; sets of different sizes become one by pad()") from None
+    if like is not None:
+        return X.astype(like.dtype).to(like.device)
+    return X if X.dtype.kind == "f" else X.astype("float64")

@@ -9,6 +9,8 @@ import numpy as np
 
 from autograd import Tensor, attention, max_pool, mean_pool, relu
 from autograd.backend import Array
+from minisets.attention import record, weights
+from minisets.blocks import layers_in_words
 from minisets.masks import enter, hide
 from minisets.nn import Linear, Module, init
 
@@ -42,9 +44,9 @@ class Pooling(Module):
         self.d, self.kind = d, _require_kind(kind)
         self.notation = kind
 
-    def forward(self, Z: Any, mask: Array | None = None) -> Tensor:
-        like = Z if isinstance(Z, Tensor) else Tensor(Z)
-        return _as_row(pool(enter("Pooling", Z, mask, self.d, like=like), self.kind, mask))
+    def forward(self, Z: Any, mask: Any = None) -> Tensor:
+        Z, mask = enter("Pooling", Z, mask, self.d)
+        return _as_row(pool(Z, self.kind, mask))
 
 
 class Dotprod(Module):
@@ -54,17 +56,18 @@ class Dotprod(Module):
     the plainest form that fits the name: attention by one seed, without projections, heads or residual.
     """
 
-    k = 1
+    k, attends = 1, True
 
     def __init__(self, d: int, *, rng: np.random.Generator) -> None:
         self.notation = f"Dotprod({d})"
         self.s = init.xavier_uniform(rng, (1, d), fan_in=d, fan_out=1)
 
-    def forward(self, Z: Any, mask: Array | None = None) -> Tensor:
+    def forward(self, Z: Any, mask: Any = None) -> Tensor:
         d = self.s.shape[-1]
-        Z = enter("Dotprod", Z, mask, d, like=self.s)
-        keys = mask if mask is None or mask.ndim == 1 else mask[:, None, :]
-        return attention(self.s, Z, Z, mask=keys, scale=1 / math.sqrt(d))
+        Z, mask = enter("Dotprod", Z, mask, d, like=self.s)
+        keys, scale = mask if mask is None or mask.ndim == 1 else mask[:, None, :], 1 / math.sqrt(d)
+        record(self, lambda: weights(self.s, Z, keys, scale, "softmax"))
+        return attention(self.s, Z, Z, mask=keys, scale=scale)
 
 
 class rFFp(Module):  # the paper's own spelling
@@ -95,10 +98,10 @@ class rFFp(Module):  # the paper's own spelling
             self.lambdas = [init.constant((), 1.0) for _ in pairs]
             self.gammas = [init.constant((), 0.0) for _ in pairs]
         self.pooling, self.form, self.last = _require_kind(pooling), form, last
-        self.notation = f"rFFp-{pooling}({widths[-1]}) × {len(widths)}"
+        self.notation = layers_in_words(f"rFFp-{pooling}", widths, last)
 
-    def forward(self, X: Any, mask: Array | None = None) -> Tensor:
-        X = enter("rFFp", X, mask, self.own[0].weight.shape[0], like=self.own[0].weight)
+    def forward(self, X: Any, mask: Any = None) -> Tensor:
+        X, mask = enter("rFFp", X, mask, self.own[0].weight.shape[0], like=self.own[0].weight)
         for i, own in enumerate(self.own):
             if self.form == "matrix":
                 X = own(X) + self.others[i](self._summary(X, mask))

@@ -33,11 +33,11 @@ class Style:
     residual: str = "input"  # what attention is added to: X (projected where d_x ≠ d), or the projected queries X W^Q
     output: bool = True  # the matrix W^O after the heads
     scale: str = "width"  # of the scores: 1/√d, or 1/√(d/h) of one head
-    norm: str = "post"  # after each sum, before each branch (the residual path stays clean), or none
+    norm: str = "post"  # after each sum, before each branch, or none
     normalise: str = "element"  # LayerNorm over the features of each element, or set norm over the whole set
     bias: bool = True  # in the projections of attention
     omega: str = "softmax"  # how scores become weights; the others sum instead of averaging, see Multihead
-    rff_before_pma: bool = False  # in the paper's equation of PMA, and omitted in all of its experiments
+    rff_before_pma: bool = False  # in the paper's equation of PMA, and omitted in all of its experiments; PMA's alone
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
@@ -56,14 +56,16 @@ STYLES = {
 
 def resolve(style: str | Style, choices: dict[str, Any]) -> Style:
     """The named style with single choices replaced; ln=True or False is the authors' word for norm="post" or "none"."""
-    if isinstance(style, str):
-        if style not in STYLES:
+    if not isinstance(style, Style):
+        if not isinstance(style, str) or style not in STYLES:
             raise ValueError(f"there is no style {style!r}; the styles are {', '.join(STYLES)}")
         style = STYLES[style]
+    choices = dict(choices)
     if "ln" in choices:
-        choices = {key: value for key, value in choices.items() if key != "ln"} | {
-            "norm": "post" if choices["ln"] else "none"
-        }
+        ln = choices.pop("ln")
+        if "norm" in choices or not isinstance(ln, bool):
+            raise ValueError(f"ln must be True or False, and not stand beside norm; given ln={ln!r}")
+        choices["norm"] = "post" if ln else "none"
     unknown = choices.keys() - CHOICES.keys()
     if unknown:
         raise TypeError(f"unknown choice {sorted(unknown)[0]!r}; a style has {', '.join(CHOICES)}")

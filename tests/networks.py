@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autograd import Tensor
-from minisets import ISAB, MAB, PMA, SAB, STYLES, Dotprod, Pooling, build, rFF, rFFp
+from minisets import ISAB, MAB, PMA, SAB, STYLES, Dotprod, Multihead, Pooling, build, rFF, rFFp
 from minisets.architectures import ROWS
 from minisets.nn import Module
 
@@ -54,6 +54,17 @@ class CrossMAB(Module):
         return self.mab(self.X, Y, mask)
 
 
+class CrossAttention(Module):
+    """Multihead as a function of the set that answers, with keys and values of different projections."""
+
+    def __init__(self, rng: np.random.Generator, **choices) -> None:
+        self.Q = Tensor(rng.normal(size=(4, 2)), requires_grad=True)
+        self.multihead = Multihead(2, D_IN, D, 2, rng=rng, **choices)
+
+    def forward(self, Y, mask=None):
+        return self.multihead(self.Q, Y, Y * 2.0, mask)
+
+
 def subjects() -> list[Subject]:
     found = [
         Subject("rFF", lambda rng: rFF(D_IN, D, D, rng=rng), True),
@@ -85,12 +96,14 @@ def subjects() -> list[Subject]:
         found += [
             Subject(f"SAB-{name}", lambda rng, c=choices: SAB(D_IN, D, 2, rng=rng, **c), True),
             Subject(f"ISAB-{name}", lambda rng, c=choices: ISAB(D_IN, D, 2, 3, rng=rng, **c), True),
+            Subject(f"Multihead-{name}", lambda rng, c=choices: CrossAttention(rng, **c), False),
             Subject(f"MAB-{name}", lambda rng, c=choices: CrossMAB(rng, **c), False),
             Subject(f"PMA-{name}", lambda rng, c=choices: PMAOnInput(rng, **c), False),
         ]
-    rows = sorted({(label, task) for task in ("max_regression", "clustering", "unique_characters", "point_cloud")
-                   for label in ROWS[task]})  # fmt: skip
-    for label, task in rows:
+    whole = ("max_regression", "clustering", "unique_characters", "point_cloud")
+    rows = [(label, task) for task in whole for label in ROWS[task]]
+    rows += [(label, task) for task in ROWS if task not in whole for label in (ROWS[task][0], ROWS[task][-1])]
+    for label, task in rows:  # the other tasks have the same labels, only deeper or wider: their first and last row
         found.append(
             Subject(
                 f"{task}: {label}",

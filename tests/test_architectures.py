@@ -1,10 +1,13 @@
 """Every row of every table, by the label that is printed there."""
 
+import itertools
+
 import numpy as np
 import pytest
 
-from minisets import ISAB, PMA, SAB, build, rFF
+from minisets import ISAB, MAB, PMA, SAB, Style, build, rFF
 from minisets.architectures import PLANS, ROWS, Label, parse
+from minisets.nn import Dropout
 
 rng = np.random.default_rng(0)
 ALL_ROWS = [(task, label) for task, rows in ROWS.items() for label in rows]
@@ -17,7 +20,7 @@ def test_every_row_can_be_built(task: str, label: str):
     plan, row = PLANS[task], parse(label)
     outputs = plan.outputs or row.k or plan.seeds
     assert net(X, mask).shape == ((2, 5) if outputs == 1 else (2, outputs, 5))
-    assert net.d == plan.d
+    assert net.d == (plan.d_attention if plan.d_attention and row.encoder == "isab" else plan.d)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +29,9 @@ def test_every_row_can_be_built(task: str, label: str):
         ("rFF + Pooling", Label("rff", "pooling")),
         ("rff+pooling", Label("rff", "pooling")),
         ("  RFF  +  POOLING ", Label("rff", "pooling")),
-        ("rFF + Pooling ($\\mathrm{mean}$)".replace("\\mathrm", ""), Label("rff", "pooling", kind="mean")),
+        ("rFF + Pooling ($\\mathrm{mean}$)", Label("rff", "pooling", kind="mean")),
+        ("rFF + Pooling (Zaheer et al., 2017)", Label("rff", "pooling")),
+        ("rFFp-max + Pooling \\citep{Zaheer2017}", Label("rffp-max", "pooling")),
         ("rFF + Pooling (max)", Label("rff", "pooling", kind="max")),
         ("rFFp-max + Pooling", Label("rffp-max", "pooling")),
         ("rFFp-mean + Pooling [Zaheer et al., 2017]", Label("rffp-mean", "pooling")),
@@ -49,7 +54,14 @@ def test_labels_are_read(text: str, meant: Label):
     ("text", "said"),
     [
         ("SAB + PMB", "there is no architecture 'SAB \\+ PMB'; the nearest are 'SAB \\+ PMA'"),
-        ("", "there is no architecture ''; the tables have ISAB"),
+        ("sab + pmb", "the nearest are 'SAB \\+ PMA'"),
+        ("", "there is no architecture ''; a label is an encoder and a pooling"),
+        ("xyz", "there is no architecture 'xyz'; a label is"),
+        ("rFF (3) + Pooling", "there is no architecture"),
+        ("SAB + Pooling (4)", "there is no architecture"),
+        ("SAB + PMA (max)", "there is no architecture"),
+        ("SAB + Dotprod (2)", "there is no architecture"),
+        ("ISAB(16+PMA4)", "there is no architecture"),
         ("ISAB + PMA", "does not say how many inducing points"),
         ("ISAB (0) + PMA", "at least one inducing point"),
         ("SAB + PMA (0)", "at least one seed"),
@@ -81,13 +93,60 @@ def test_the_tables_of_the_supplement():
     assert build("rFFp-max + Pooling", d_in=2, d_out=5, rng=rng).encoder[0].pooling == "max"
 
 
+FOUR, SIX = "FC({d}, ReLU) × 3, FC({d}, –)", "FC(256, ReLU) × 5, FC(256, –)"
+TABLES = {  # typed off the supplement's tables: encoder of rFF, of SAB or ISAB, decoder by pooling, by PMA
+    "max_regression": (FOUR.format(d=64), "SAB(64, 4) × 2", "mean, FC(64, ReLU)", "PMA_1(64, 4)"),
+    "unique_characters": (FOUR.format(d=64), "SAB(64, 4) × 2", "mean, FC(64, ReLU)", "PMA_1(64, 4)"),
+    "clustering": ("FC(128, ReLU) × 4", "SAB(128, 4) × 2", "mean, FC(128, ReLU) × 3", "PMA_4(128, 4), SAB(128, 4)"),
+    "clustering_large": ("FC(128, ReLU) × 4", "ISAB_32(128, 4) × 2", "mean, FC(128, ReLU) × 3",
+                         "PMA_6(128, 4), SAB(128, 4)"),
+    "image_clustering": (SIX, "SAB(256, 4) × 3", "mean, FC(256, ReLU) × 5", "PMA_4(256, 4), SAB(256, 4) × 2"),
+    "set_anomaly": ("FC(128, ReLU) × 7, FC(128, –)", "SAB(128, 4) × 4", "mean, FC(128, ReLU) × 3",
+                    "PMA_4(128, 4), SAB(128, 4)"),
+    "point_cloud": (FOUR.format(d=256), "ISAB_16(256, 4) × 2", "max, Dropout(0.5), FC(256, ReLU), Dropout(0.5)",
+                    "Dropout(0.5), PMA_1(256, 4), Dropout(0.5)"),
+    "point_cloud_5000": (FOUR.format(d=256), "ISAB_16(512, 4)", "max, Dropout(0.5), FC(256, ReLU), Dropout(0.5)",
+                         "Dropout(0.5), PMA_1(512, 4), Dropout(0.5)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("task", PLANS)
+def test_every_table_of_the_supplement(task: str):
+    def drawn(layers: list) -> str:
+        runs = [(text, len(list(group))) for text, group in itertools.groupby(layer.notation for layer in layers)]
+        return ", ".join(f"{text} × {count}" if count > 1 else text for text, count in runs)
+
+    rff, attention, pooled, pma = TABLES[task]
+    encoder = {"point_cloud": "ISAB (16)", "clustering_large": "ISAB (32)"}.get(task.removesuffix("_5000"), "SAB")
+    plain = build("rFF + Pooling", task=task, d_in=3, d_out=2, rng=rng)
+    assert drawn(plain.encoder) == rff and drawn(plain.decoder) == pooled
+    net = build(f"{encoder} + PMA", task=task, d_in=3, d_out=2, rng=rng)
+    assert drawn(net.encoder) == attention and drawn(net.decoder) == pma
+    equivariant = build("rFFp-max + Pooling", task=task, d_in=3, d_out=2, rng=rng).encoder[0].notation
+    assert equivariant == rff.replace("FC", "rFFp-max")
+
+
 def test_settings_stand_in_for_the_tables():
     net = build("SAB + PMA(8)", task="unique_characters", d_in=3, d_out=1, rng=rng)
     assert net(np.zeros((2, 4, 3))).shape == (2, 1)  # one output from all eight seeds
     net = build("SAB + PMA", d_in=3, d_out=2, outputs=1, dropout=0.1, style="authors", ln=True, rng=rng)
     assert net(np.zeros((2, 4, 3))).shape == (2, 2) and net.encoder[0].mab.style.norm == "post"
-    with pytest.raises(ValueError, match="must be at least 1, given 3, 0, 128, 4"):
-        build("SAB + PMA", d_in=3, d_out=0, rng=rng)
+    net = build("rFFp-mean + Pooling", d_in=3, d_out=2, form="scalar", rng=rng)
+    assert net.encoder[0].form == "scalar"
+    net = build("SAB + PMA", d_in=3, d_out=2, d=8, heads=2, dropout=0.1, norm="none", scale="head", rng=rng)
+    mabs = [module for module in net.modules() if isinstance(module, MAB)]
+    assert len(mabs) == 4 and {mab.style for mab in mabs} == {Style(norm="none", scale="head")}
+    assert {mab.attention.heads for mab in mabs} == {2} and {mab.attention.d for mab in mabs} == {8}
+    assert [layer.p for layer in net.decoder if isinstance(layer, Dropout)] == [0.1, 0.1]
+    assert build("SAB + PMA", d_in=3, d_out=2, heads=np.int64(2), rng=rng).encoder[0].mab.attention.heads == 2
+    wrong = {"d_in": 0, "d_out": 0, "d": 0, "heads": 0, "outputs": 0}
+    for name, value in (*wrong.items(), ("d_in", "2"), ("heads", 1.5)):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, given {value!r}"):
+            build("rFF + Pooling", **{"d_in": 3, "d_out": 2, "rng": rng, name: value})
+    with pytest.raises(ValueError, match="there is no style 'fancy'"):  # though this row has no attention
+        build("rFF + Pooling", d_in=3, d_out=2, style="fancy", rng=rng)
+    with pytest.raises(TypeError, match="unknown choice 'dropuot'"):
+        build("rFF + Pooling", d_in=3, d_out=2, dropuot=0.5, rng=rng)
     with pytest.raises(ValueError, match="there is no task 'chess'; the tasks are max_regression"):
         build("SAB + PMA", task="chess", d_in=1, d_out=1, rng=rng)
 

@@ -6,7 +6,7 @@ import pytest
 import minisets.attention
 import minisets.nn.layers
 from autograd import Tensor, attention, linear
-from minisets import ISAB, MAB, PMA, SAB, STYLES, Multihead, Style, pad, record_attention, rFF, rFFp, unpad
+from minisets import ISAB, MAB, PMA, SAB, STYLES, Dotprod, Multihead, Style, pad, record_attention, rFF, rFFp, unpad
 from minisets.nn import LayerNorm, SetNorm
 from minisets.pooling import Pooling
 
@@ -66,6 +66,7 @@ def test_single_choices_replace_those_of_a_style():
     assert isinstance(SAB(3, 8, 2, style="plusplus", rng=rng).mab.norm_x, SetNorm)
     assert isinstance(SAB(3, 8, 2, rng=rng).mab.norm_h, LayerNorm)
     assert ISAB(3, 8, 2, 4, style="plusplus", rng=rng).mab0.norm_x is None  # inducing points are not data
+    assert PMA(8, 2, 1, style="plusplus", rng=rng).mab.norm_x is None
 
 
 def test_inducing_points_and_seeds_begin_within_the_authors_bound():
@@ -75,9 +76,15 @@ def test_inducing_points_and_seeds_begin_within_the_authors_bound():
 
 def test_set_norm_counts_only_who_is_present():
     norm, mask = SetNorm(3).astype("float64"), np.arange(5) < np.array([[3], [5]])
+    norm.gamma.data[...], norm.beta.data[...] = [1.0, 2.0, 3.0], [0.5, -0.5, 1.0]
+
+    def want(x):
+        return set_norm(x) * norm.gamma.data + norm.beta.data
+
     Y = norm(Tensor(X), mask).data
-    np.testing.assert_allclose(Y[0, :3], set_norm(X[0, :3]), rtol=1e-9)
-    np.testing.assert_allclose(Y[1], set_norm(X[1]), rtol=1e-9)
+    np.testing.assert_allclose(Y[0, :3], want(X[0, :3]), rtol=1e-9)
+    np.testing.assert_allclose(Y[1], want(X[1]), rtol=1e-9)
+    np.testing.assert_allclose(norm(Tensor(X)).data, want(X), rtol=1e-9)
 
 
 def test_the_scalar_form_of_rffp_is_the_papers_formula():
@@ -86,6 +93,92 @@ def test_the_scalar_form_of_rffp_is_the_papers_formula():
     layer.lambdas[0].data[...], layer.gammas[0].data[...] = 0.7, -1.3
     want = np.maximum(0.7 * X - 1.3 * X.max(axis=1, keepdims=True), 0)
     np.testing.assert_allclose(layer(X).data, want, rtol=1e-12)
+
+
+def test_multihead_takes_keys_and_values_apart():
+    heads = Multihead(3, 3, 8, 1, rng=rng).astype("float64")
+    K, V = rng.normal(size=(2, 4, 3)), rng.normal(size=(2, 4, 3))
+    scores = fc(heads.q, X) @ fc(heads.k, K).swapaxes(1, 2) / np.sqrt(8)
+    P = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    np.testing.assert_allclose(heads(X, K, V).data, fc(heads.o, P @ fc(heads.v, V)), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("omega", "f"),
+    [
+        ("1+identity", lambda s: s),
+        ("1+relu", lambda s: np.maximum(s, 0)),
+        ("1+sigmoid", lambda s: 1 / (1 + np.exp(-s))),
+    ],
+)
+def test_one_plus_f_at_scores_that_are_not_zero(omega, f):
+    heads = Multihead(3, 3, 8, 1, omega=omega, rng=rng).astype("float64")
+    scores = fc(heads.q, X) @ fc(heads.k, X).swapaxes(1, 2) / np.sqrt(8)
+    assert scores.min() < 0 < scores.max()
+    with record_attention(heads) as seen:
+        Y = heads(X, X, X).data
+    np.testing.assert_allclose(seen[""][0][:, 0], 1 + f(scores), rtol=1e-10)
+    np.testing.assert_allclose(Y, fc(heads.o, (1 + f(scores)) @ fc(heads.v, X)), rtol=1e-10)
+
+
+def test_dotprod_is_its_equation():
+    layer = Dotprod(3, rng=rng).astype("float64")
+    assert np.abs(layer.s.data).min() > 0  # a seed of zeros would be the mean, and begin without a direction
+    scores = X @ layer.s.data[0] / np.sqrt(3)  # (B, n)
+    a = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    np.testing.assert_allclose(layer(X).data[:, 0], (a[..., None] * X).sum(1), rtol=1e-10)
+    with record_attention(layer) as seen:
+        layer(X)
+    np.testing.assert_allclose(seen[""][0][:, 0], a, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("kind", "reduce"), [("mean", np.mean), ("sum", np.sum), ("max", np.max)])
+def test_pooling_and_the_matrix_form_of_rffp_are_their_equations(kind, reduce):
+    summary = reduce(X, axis=1, keepdims=True)
+    np.testing.assert_allclose(Pooling(3, kind)(X).data, summary, rtol=1e-12)
+    layer = rFFp(3, 4, pooling=kind, last=None, rng=rng).astype("float64")
+    assert layer.others[0].bias is None
+    want = fc(layer.own[0], X) + summary @ layer.others[0].weight.data
+    np.testing.assert_allclose(layer(X).data, want, rtol=1e-10)
+    assert (want < 0).any()  # so that a ReLU would show
+    layer = rFFp(3, 4, pooling=kind, rng=rng).astype("float64")
+    want = fc(layer.own[0], X) + summary @ layer.others[0].weight.data
+    np.testing.assert_allclose(layer(X).data, np.maximum(want, 0), rtol=1e-10)
+
+
+def test_the_scalar_form_begins_as_a_row_wise_layer():
+    layer = rFFp(3, 4, 4, form="scalar", rng=rng)
+    assert [p.item() for p in layer.lambdas] == [1.0, 1.0] and [p.item() for p in layer.gammas] == [0.0, 0.0]
+
+
+def test_rff_before_pma_is_the_papers_equation():
+    pma = PMA(3, 1, 2, rff_before_pma=True, rng=rng).astype("float64")
+    np.testing.assert_allclose(pma(X).data, pma.mab(pma.S, pma.rff(X)).data, rtol=1e-12)
+    assert not np.allclose(pma(X).data, pma.mab(pma.S, X).data)
+
+
+def test_notation():
+    assert rFF(3, 16, 8, rng=rng).notation == "FC(16, ReLU), FC(8, ReLU)"
+    assert rFF(3, 8, last=None, rng=rng).notation == "FC(8, –)"
+    assert rFFp(3, 8, 8, 8, last=None, rng=rng).notation == "rFFp-mean(8, ReLU) × 2, rFFp-mean(8, –)"
+
+
+def test_numpys_integers_are_integers():
+    two = np.int64(2)
+    assert ISAB(3, 8, two, two, rng=rng)(X).shape == (2, 5, 8) and PMA(8, two, two, rng=rng).S.shape == (2, 8)
+
+
+def test_a_mask_may_be_a_tensor():
+    mask = np.arange(5) < np.array([[3], [5]])
+    for style in STYLES:
+        block = SAB(3, 8, 2, style=style, rng=rng)
+        np.testing.assert_array_equal(block(X, Tensor(mask)).data, block(X, mask).data)
+    assert [len(s) for s in unpad(X, Tensor(mask))] == [3, 5]
+
+
+def test_without_bias_there_is_none_in_attention():
+    attention = SAB(3, 8, 2, bias=False, rng=rng).mab.attention
+    assert {layer.bias for layer in (attention.q, attention.k, attention.v, attention.o)} == {None}
 
 
 def test_float64_arrays_meet_float32_parameters():
@@ -100,8 +193,22 @@ def test_float64_arrays_meet_float32_parameters():
     ("call", "error", "said"),
     [
         (lambda: SAB(3, 8, 3, rng=rng), ValueError, "the number of heads must divide the width d = 8, given 3"),
-        (lambda: SAB(3, 8, 0, rng=rng), ValueError, "given 0"),
-        (lambda: ISAB(3, 8, 2, 0, rng=rng), ValueError, "inducing points or seeds must be at least 1, given 0"),
+        (lambda: SAB(3, 8, 0, rng=rng), ValueError, "number of heads must be a whole number of at least 1, given 0"),
+        (lambda: SAB(3, 0, 2, rng=rng), ValueError, "the width d must be a whole number of at least 1, given 0"),
+        (lambda: SAB(3, 8, 2, style=None, rng=rng), ValueError, "there is no style None"),
+        (lambda: SAB(3, 8, 2, ln=True, norm="pre", rng=rng), ValueError, "ln must be True or False, and not stand"),
+        (lambda: SAB(3, 8, 2, ln="no", rng=rng), ValueError, "ln must be True or False"),
+        (lambda: SAB(3, 8, 2, rng=rng)(Tensor(X)), TypeError, "SAB computes in float32, given a Tensor of float64"),
+        (lambda: SAB(3, 8, 2, rng=rng)([[1.0], [1.0, 2.0]]), TypeError, r"become one by pad\(\)"),
+        (lambda: MAB(3, 3, 8, 2, rng=rng)(X, X[:1]), ValueError, "the batches differ; leave B out"),
+        (lambda: Multihead(3, 3, 8, 2, rng=rng)(X, X, X, np.ones((5, 5), bool)), ValueError, r"given \(5, 5\)"),
+        (lambda: Multihead(3, 3, 8, 2, rng=rng)(X[0, 0], X, X), ValueError, "Multihead expected"),
+        (lambda: record_attention(rFF(3, 8, rng=rng)).__enter__(), ValueError, "nothing in this rFF attends"),
+        (
+            lambda: ISAB(3, 8, 2, 0, rng=rng),
+            ValueError,
+            "inducing points or seeds must be a whole number of at least 1, given 0",
+        ),
         (lambda: SAB(3, 8, 2, style="fancy", rng=rng), ValueError, "no style 'fancy'; the styles are paper, authors"),
         (lambda: SAB(3, 8, 2, norm="maybe", rng=rng), ValueError, "norm must be one of 'post', 'pre', 'none'"),
         (lambda: SAB(3, 8, 2, colour="red", rng=rng), TypeError, "unknown choice 'colour'; a style has residual"),
@@ -145,6 +252,7 @@ def test_pad_and_unpad():
         np.testing.assert_array_equal(a, b)
     assert pad([np.zeros((0, 3))])[0].shape == (1, 0, 3)
     assert np.isnan(pad(sets, value=np.nan)[0][1]).all()
+    assert np.isnan(pad([[[1]], [[1], [2]]], value=np.nan)[0][0, 1]).all()  # integers make room for a value
 
 
 # ---- a look inside
@@ -163,6 +271,18 @@ def test_attention_weights_can_be_recorded():
     assert (weights[0, :, :, 3:] == 0).all()
     isab(X, mask)
     assert len(seen["mab0.attention"]) == 1  # nothing is recorded outside
+
+
+def test_two_can_look_at_once_and_an_exception_ends_the_look():
+    isab = ISAB(3, 8, 2, 4, rng=rng)
+    with record_attention(isab) as outer:
+        with record_attention(isab.mab0) as inner:
+            isab(X)
+        with pytest.raises(ZeroDivisionError), record_attention(isab):
+            raise ZeroDivisionError
+        isab(X[0])
+    assert [len(w) for w in outer.values()] == [2, 2] and len(inner["attention"]) == 1
+    assert outer["mab1.attention"][1].shape == (2, 5, 4)  # a single set has no B
 
 
 def test_recorded_weights_are_the_ones_used():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from authors_reference import CASES, FIXTURES
 
+from autograd import Tensor
 from minisets import ISAB, MAB, PMA, SAB, build
 from minisets.architectures import Network
 from minisets.interop import authors_state, load_authors, load_safetensors, save_safetensors
@@ -29,7 +30,9 @@ def ours(kind: str, heads: int, ln: bool, **sizes: int) -> Module:
     d_in, d, m, k, d_out = (sizes[f"{s}"] for s in ("dim_input", "dim_hidden", "num_inds", "num_outputs", "dim_output"))
     encoder = [ISAB(d_in, d, heads, m, **style), ISAB(d, d, heads, m, **style)]
     decoder = [PMA(d, heads, k, **style), SAB(d, d, heads, **style), SAB(d, d, heads, **style)]
-    return Network("authors", encoder, decoder, Linear(d, d_out, rng=rng), widths=(d_in, d, d_out), outputs=k)
+    return Network(
+        "authors", encoder, decoder, Linear(d, d_out, rng=rng), widths=(d_in, d, d_out), outputs=k, per_seed=True
+    )
 
 
 def stored(case: str) -> tuple[list[np.ndarray], dict[str, np.ndarray], np.ndarray]:
@@ -86,9 +89,25 @@ def test_names_that_do_not_match_are_listed_and_nothing_is_changed():
         np.testing.assert_array_equal(array, before[name])
 
 
+def test_inducing_points_without_their_leading_one_are_not_turned():
+    a, b = (ISAB(3, 8, 2, 8, style="authors", rng=rng) for _ in range(2))  # m = d: a transpose would fit
+    state = authors_state(a)
+    load_authors(b, state | {"I": state["I"][0]})
+    np.testing.assert_array_equal(a.I.data, b.I.data)
+    load_authors(b, {name: Tensor(array) for name, array in state.items()})
+    with pytest.raises(ValueError, match=r"'I' has shape \(2, 8, 8\) instead of \(8, 8\)"):
+        load_authors(b, state | {"I": np.zeros((2, 8, 8))})
+
+
 def test_other_styles_and_modules_are_refused():
-    with pytest.raises(ValueError, match="the authors' parameters fit blocks of style 'authors'"):
-        load_authors(SAB(3, 8, 2, rng=rng), {})
+    near = ({"output": True}, {"norm": "pre"}, {"scale": "head"}, {"omega": "1+relu"}, {"normalise": "set", "ln": True})
+    for choices in (*near, {"residual": "input"}, {"bias": False}, {"rff_before_pma": True}):
+        for block in (
+            SAB(3, 8, 2, style="authors", rng=rng, **choices),
+            PMA(8, 2, 1, style="authors", rng=rng, **choices),
+        ):
+            with pytest.raises(ValueError, match="the authors' parameters fit blocks of style 'authors'"):
+                load_authors(block, {})
     with pytest.raises(ValueError, match="the authors have no BatchNorm"):
         load_authors(BatchNorm(3), {})
 
