@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from autograd import backend
 from autograd.ops import elementwise as e
 from autograd.ops import linalg, reduce, shape
 from autograd.tape import Tensor
@@ -92,13 +93,13 @@ OPERATORS = {
     "__getitem__": shape.getitem,
     "__setitem__": _refuse_assignment,
     # Comparisons have no derivative: they give plain boolean arrays, ready to be masks.
-    "__eq__": lambda x, y: x.data == _value(y),
-    "__ne__": lambda x, y: x.data != _value(y),
+    "__eq__": lambda x, y: x.data == _beside(x, y),
+    "__ne__": lambda x, y: x.data != _beside(x, y),
     "__hash__": object.__hash__,  # so that a Tensor is found in a dictionary by its identity all the same
-    "__lt__": lambda x, y: x.data < _value(y),
-    "__le__": lambda x, y: x.data <= _value(y),
-    "__gt__": lambda x, y: x.data > _value(y),
-    "__ge__": lambda x, y: x.data >= _value(y),
+    "__lt__": lambda x, y: x.data < _beside(x, y),
+    "__le__": lambda x, y: x.data <= _beside(x, y),
+    "__gt__": lambda x, y: x.data > _beside(x, y),
+    "__ge__": lambda x, y: x.data >= _beside(x, y),
     # With these NumPy and CuPy leave  array + tensor  to __radd__ instead of looping over the Tensor themselves.
     "__array_ufunc__": None,
     "__array_priority__": 1000,
@@ -127,8 +128,9 @@ OPERATORS = {
 }
 
 
-def _value(y: Any) -> Any:
-    return y.data if isinstance(y, Tensor) else y
+def _beside(x: Tensor, y: Any) -> Any:
+    y = y.data if isinstance(y, Tensor) else y
+    return backend.beside(y, x.data) if backend.is_array(y) else y
 
 
 for name, meaning in OPERATORS.items():

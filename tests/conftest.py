@@ -1,5 +1,10 @@
 """What every test shares: the devices of this machine, and calm for Hypothesis on a busy one."""
 
+import os
+
+# Before NumPy is imported: the tests' matrices are tiny, and on a busy machine a second BLAS thread is mostly awaited.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 

@@ -180,6 +180,20 @@ def test_an_unwritable_place_is_a_sentence_and_leaves_nothing(saved: Path, tmp_p
         save("", model=Run().net)
 
 
+def test_the_old_file_is_whole_until_the_new_one_is(saved: Path, monkeypatch: pytest.MonkeyPatch):
+    before, replace, seen = saved.read_bytes(), os.replace, []
+
+    def watched(new: Path, old: Path) -> None:
+        seen.append(old.read_bytes() == before)
+        load(new, model=Run().net)  # the new one is complete before it takes the name
+        replace(new, old)
+
+    monkeypatch.setattr(os, "replace", watched)
+    run = Run(seed=5)
+    save(saved, **run.everything, step=9)
+    assert seen == [True] and load(saved, **run.everything) == 9
+
+
 def test_kill_minus_nine_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path):
     """A child saves without end and is killed, several times; each time the file must load."""
     code = (

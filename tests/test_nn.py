@@ -205,6 +205,14 @@ def test_batch_norm_follows_the_batches_and_evaluates_with_what_it_learnt():
     assert np.isfinite(layer.running_variance.data).all()
 
 
+def test_batch_norm_has_its_own_momentum_and_memory():
+    layer = BatchNorm(1, momentum=0.5)
+    memory = layer.running_mean.data
+    layer(np.array([[3.0], [5.0]]))
+    assert layer.running_mean.data is memory and memory.tolist() == [2.0]  # half of the way from 0 to 4
+    assert layer.running_variance.data.tolist() == [1.5]  # from 1 to the unbiased 2
+
+
 def test_dropout_acts_in_training_only():
     layer, X = Dropout(0.5, rng=generator()), np.ones((50, 50))
     assert (layer(X).data == 0).any()

@@ -65,6 +65,18 @@ def test_a_query_that_sees_nobody_may_hold_nan():
     assert all(np.isfinite(t.grad).all() for t in (q, k, v))
 
 
+def test_nothing_comes_back_from_an_empty_set_even_if_nan_is_sent_there():
+    """A loss may divide by the size of a set; where that is 0, the nan must not spread to the other sets."""
+    mask, upstream = np.array([[True, True], [False, False]]), np.array([[1.0, 1.0], [np.nan, np.nan]])
+    q, k, v = (Tensor(np.eye(2), requires_grad=True) for _ in range(3))
+    ag.attention(q, k, v, mask=mask).backward(upstream)
+    assert all(np.isfinite(t.grad).all() for t in (q, k, v))
+    for pool in (ag.mean_pool, ag.max_pool):
+        x = Tensor(np.ones((2, 2, 2)), requires_grad=True)
+        pool(x, mask=mask).backward(upstream)
+        assert np.isfinite(x.grad).all() and (x.grad[1] == 0).all()
+
+
 def test_logsumexp_of_infinity():
     assert ag.logsumexp(np.array([np.inf, 0.0])).item() == np.inf
 
@@ -180,6 +192,9 @@ x, image = Tensor(np.ones((2, 3))), np.ones((1, 2, 4, 4))
         (lambda: ag.conv2d(image, np.ones((1, 2, 2, 2)), stride=0), ValueError, "a stride of at least 1"),
         (lambda: ag.dropout(x, p=1.0, rng=np.random.default_rng(0)), ValueError, r"must lie in \[0, 1\), given 1.0"),
         (lambda: ag.squared_error(x, np.ones((2, 1))), ValueError, "prediction and target must have the same shape"),
+        (lambda: ag.binary_cross_entropy_with_logits(x, np.ones(2)), ValueError, "must have the same shape"),
+        (lambda: ag.poisson_negative_log_likelihood(x, count=np.ones(3)), ValueError, "must have the same shape"),
+        (lambda: ag.cross_entropy(x, np.array([True, False])), ValueError, "labels must be integers"),
         (lambda: ag.squared_error(x, x, reduction="all"), ValueError, "must be 'mean', 'sum' or 'none', given 'all'"),
         (lambda: ag.cross_entropy(x, np.ones(2)), ValueError, "labels must be integers"),
         (lambda: ag.cross_entropy(x, np.array([0, 3])), ValueError, "labels must lie in 0 … 2, given 0 … 3"),

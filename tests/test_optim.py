@@ -51,6 +51,14 @@ def test_adam_against_plain_python(weight_decay, decoupled):
     np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+@pytest.mark.parametrize("make", [SGD, Adam])
+def test_a_step_leaves_the_gradient_as_it_was(make):
+    p = parameter(2.0)
+    p.grad = np.array([1.0])
+    make([p], lr=0.1, weight_decay=0.5).step()
+    assert p.grad.tolist() == [1.0]
+
+
 def test_weight_decay_of_sgd_joins_the_gradient_or_not():
     p, q = parameter(1.0), parameter(1.0)
     np.testing.assert_allclose(descend(SGD([p], lr=0.1, weight_decay=0.5), p, 1), [1 - 0.1 * 1.5])
@@ -162,6 +170,7 @@ def test_schedules():
     np.testing.assert_allclose([drop(s) for s in (0, 34_999, 35_000, 50_000)], [1e-3, 1e-3, 1e-4, 1e-4])
     twice = optim.drop_at(1.0, [0.5, 0.75], total=100, factor=0.5)
     assert [twice(s) for s in (49, 50, 75)] == [1.0, 0.5, 0.25]
+    assert optim.drop_at(1.0, [0.58], total=100)(57) == 1.0  # 0.58 · 100 is 57.99… in floating point
     every = optim.drop_every(1.0, 20_000, factor=0.3)
     np.testing.assert_allclose([every(s) for s in (0, 19_999, 20_000, 40_000)], [1, 1, 0.3, 0.09])
     np.testing.assert_allclose([optim.exponential(2.0, 0.5)(s) for s in range(3)], [2, 1, 0.5])

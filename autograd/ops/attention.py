@@ -37,14 +37,18 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
     P = masked_softmax(q @ k.swapaxes(-1, -2) * scale, -1, mask)  # (..., n, m)
 
     @once
+    def heard(g: Array) -> Array:
+        return g if mask is None else xp.where(sees, g, 0)  # what is sent to a query without keys ends there
+
+    @once
     def gS(g: Array) -> Array:
-        gP = g @ v.swapaxes(-1, -2)
+        gP = heard(g) @ v.swapaxes(-1, -2)
         return P * (gP - (gP * P).sum(axis=-1, keepdims=True)) * scale
 
     return P @ v, (
         lambda g: unbroadcast(gS(g) @ k, shapes[0]),
         lambda g: unbroadcast(gS(g).swapaxes(-1, -2) @ q, shapes[1]),
-        lambda g: unbroadcast(P.swapaxes(-1, -2) @ g, shapes[2]),
+        lambda g: unbroadcast(P.swapaxes(-1, -2) @ heard(g), shapes[2]),
     )
 
 

@@ -115,9 +115,9 @@ def logistic(x: Array) -> Array:
 
 @op
 def sigmoid(x: Array) -> Result:
-    """y = 1 / (1 + e⁻ˣ)          gx = g ⊙ y (1 − y)"""
+    """y = σ(x) = 1 / (1 + e⁻ˣ)          gx = g ⊙ σ(x) σ(−x), as 1 − σ(x) has no digits left where σ(x) is nearly 1"""
     y = logistic(x)
-    return y, lambda g: g * y * (1 - y)
+    return y, lambda g: g * y * logistic(-x)
 
 
 @op

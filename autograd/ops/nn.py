@@ -171,8 +171,9 @@ def max_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
     y = xp.where(present.any(axis=axes, keepdims=True), x.max(axis=axes, keepdims=True), 0)
 
     def vjp(g: Array) -> Array:
-        hits = ((x == y) & present).astype(g.dtype)
-        return hits * (g / xp.maximum(hits.sum(axis=axes, keepdims=True), 1))
+        hits = (x == y) & present
+        parts = xp.maximum(hits.sum(axis=axes, keepdims=True), 1).astype(g.dtype)
+        return xp.where(hits, g / parts, 0)
 
     return finish(y, axes, False, vjp)
 
