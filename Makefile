@@ -10,7 +10,7 @@ help:                           ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 test: $(VENV)/.ready            ## install and run the whole suite with branch coverage
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 demo: $(VENV)/.ready            ## install and train something small worth looking at
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m tasks.demo    # its matrices are too small for two
