@@ -42,7 +42,7 @@ def arranger(function: Callable[..., Any]) -> Callable[[tuple, dict], tuple[tupl
 
     def arrange(arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
         plain = len(arguments) == len(input_names) and keywords.keys().isdisjoint(input_names)
-        if plain and not takes_a_list:  # nearly every call, and several times faster than the general way
+        if plain and not takes_a_list:  # nearly every call: nothing to sort
             return arguments, keywords
         bound = for_callers.bind(*arguments, **keywords)
         bound.apply_defaults()

@@ -63,8 +63,8 @@ class Tensor:
     node           the Node of the op that made it; None for a leaf, and for constants
     grad           after backward(), the gradient as an array; only leaves get one, and it adds up until set to None
 
-    operators.py gives it + * @ [] and methods such as .sum(), each of them an op.  As a key of
-    a dictionary a Tensor is known by its identity.
+    operators.py gives it + * @ [] and methods such as .sum(), each of them an op.  As a key of a dictionary it is known
+    by its identity.
     """
 
     __slots__ = ("data", "grad", "node", "requires_grad")
@@ -128,9 +128,8 @@ class Node:
 
 def backward(output: Tensor, seed: Any = None) -> None:
     """Walk the graph from the output to the leaves, freeing it on the way, and add to each leaf's .grad."""
-    gradients: dict[Node | Tensor, Array] = {
-        output.node or output: _seed(output, seed)
-    }  # what has arrived, by receiver
+    # What has arrived so far, by receiver: a Node inside the graph, or a leaf at its edge.
+    gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
     for node in _youngest_first(output.node):
         _send_to_parents(node, gradients)  # takes the node itself out of the dictionary, so that leaves remain
     for leaf, g in gradients.items():

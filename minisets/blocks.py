@@ -28,7 +28,7 @@ class rFF(Module):  # the paper's own spelling
     def __init__(self, d_in: int, *widths: int, last: str | None = "relu", rng: np.random.Generator) -> None:
         if not widths or last not in ("relu", None):
             raise ValueError("rFF needs at least one width, and last='relu' or last=None")
-        self.layers = [Linear(a, b, rng=rng) for a, b in zip((d_in, *widths), widths, strict=False)]
+        self.layers = [Linear(a, b, rng=rng) for a, b in itertools.pairwise((d_in, *widths))]
         self.last = last
         self.notation = layers_in_words("FC", widths, last)
 

@@ -16,6 +16,7 @@ import numpy as np
 from autograd import Tensor, backend, where
 from autograd.backend import Array
 from autograd.ops.nn import require_mask
+from minisets.nn.module import tensor_like
 
 
 def pad(sets: Sequence[Any], value: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +38,7 @@ def pad(sets: Sequence[Any], value: float = 0.0) -> tuple[np.ndarray, np.ndarray
 
 
 def unpad(X: Any, mask: Any) -> list[np.ndarray]:
-    """The sets in X (B, n, d), each as an array (nᵢ, d) of the elements present: what pad undoes."""
+    """The sets in X (B, n, d), each as an array (nᵢ, d) of the elements present; it undoes pad."""
     X = X.numpy() if isinstance(X, Tensor) else np.asarray(X)
     mask = mask.data if isinstance(mask, Tensor) else mask
     require_mask(mask, X.shape[:2])
@@ -54,8 +55,12 @@ def enter(name: str, X: Any, mask: Any, d: int, like: Tensor | None = None) -> t
 
     Hidden elements are zeros from here on.  An array takes the dtype and device of the Tensor `like`, a parameter.
     """
-    if not isinstance(X, Tensor):
-        X = _as_tensor(name, X, like)
+    try:
+        X = Tensor(X) if like is None and not isinstance(X, Tensor) else tensor_like(X, like)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} expected an array of numbers; sets of different sizes become one by pad()") from None
+    if X.dtype.kind != "f":
+        X = X.astype("float64" if like is None else like.dtype)
     if X.ndim not in (2, 3) or X.shape[-1] != d:
         raise ValueError(f"{name} expected a batch of sets (B, n, {d}) or a single set (n, {d}), given {X.shape}")
     if like is not None and X.dtype != like.dtype:
@@ -69,13 +74,3 @@ def enter(name: str, X: Any, mask: Any, d: int, like: Tensor | None = None) -> t
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name} of sets {X.shape}: {error}") from None
     return hide(X, mask), mask
-
-
-def _as_tensor(name: str, X: Any, like: Tensor | None) -> Tensor:
-    try:
-        X = Tensor(X)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} expected an array of numbers; sets of different sizes become one by pad()") from None
-    if like is not None:
-        return X.astype(like.dtype).to(like.device)
-    return X if X.dtype.kind == "f" else X.astype("float64")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -90,7 +91,7 @@ class rFFp(Module):  # the paper's own spelling
             raise ValueError(f"form must be 'matrix' or 'scalar', given {form!r}")
         if not widths or last not in ("relu", None):
             raise ValueError("rFFp needs at least one width, and last='relu' or last=None")
-        pairs = list(zip((d_in, *widths), widths, strict=False))
+        pairs = list(itertools.pairwise((d_in, *widths)))
         self.own = [Linear(a, b, rng=rng) for a, b in pairs]
         if form == "matrix":
             self.others = [Linear(a, b, bias=False, rng=rng) for a, b in pairs]

@@ -10,8 +10,9 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from autograd import DeviceError, Tensor, backend
-from minisets.nn import Linear
+from autograd import DeviceError, Tensor, backend, relu
+from minisets import SAB
+from minisets.nn import Linear, Sequential
 
 
 class DeviceArray(np.ndarray):
@@ -22,12 +23,37 @@ class DeviceArray(np.ndarray):
     def get(self) -> np.ndarray:
         return np.array(self)
 
+    def __array_ufunc__(self, ufunc, method, *inputs, **settings):
+        if any(type(x) is np.ndarray for x in inputs):
+            raise TypeError("a host array beside a device array")  # as CuPy would
+        out = settings.pop("out", None)
+        raw = [x.view(np.ndarray) if isinstance(x, DeviceArray) else x for x in inputs]
+        result = np.asarray(getattr(ufunc, method)(*raw, **settings)).view(DeviceArray)
+        if out is None:
+            return result
+        out[0].view(np.ndarray)[...] = result.view(np.ndarray)
+        return out[0]
+
+
+def on_device(value):
+    """NumPy's function, made to return arrays of the stand-in; what is no plain function stays as it is."""
+    if not callable(value) or isinstance(value, np.ufunc | type):
+        return value
+
+    def function(*arguments, **settings):
+        if any(isinstance(x, DeviceArray) for x in arguments) and any(type(x) is np.ndarray for x in arguments):
+            raise TypeError("a host array beside a device array")
+        result = value(*arguments, **settings)
+        return result.view(DeviceArray) if type(result) is np.ndarray else result
+
+    return function
+
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A module `cupy` with two GPUs."""
     cupy = ModuleType("cupy")
-    cupy.__getattr__ = lambda name: getattr(np, name)
+    cupy.__getattr__ = lambda name: on_device(getattr(np, name))
     cupy.ndarray = DeviceArray
     cupy.used = []
 
@@ -104,6 +130,9 @@ def test_a_module_moves_as_a_whole(stand_in):
     assert {x.device for x in net.parameters()} == {"cuda:0"}
     assert all(type(array) is np.ndarray for array in net.state_dict().values())
     assert net(np.ones((4, 2))).device == "cuda:0"
+    for whole in (Sequential(relu, net), SAB(2, 4, 2, rng=np.random.default_rng(0)).to("cuda")):
+        assert whole(np.ones((4, 2))).device == "cuda:0"  # an array follows the parameters
+    assert whole(np.ones((1, 4, 2)), np.ones((1, 4), dtype=bool)).device == "cuda:0"  # and so does a mask
     assert net.to("cpu").weight.device == "cpu"
 
 

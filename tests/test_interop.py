@@ -27,7 +27,7 @@ def ours(kind: str, heads: int, ln: bool, **sizes: int) -> Module:
         return ISAB(sizes["dim_in"], sizes["dim_out"], heads, sizes["num_inds"], **style)
     if kind == "PMA":
         return PMA(sizes["dim"], heads, sizes["num_seeds"], **style)
-    d_in, d, m, k, d_out = (sizes[f"{s}"] for s in ("dim_input", "dim_hidden", "num_inds", "num_outputs", "dim_output"))
+    d_in, d, m, k, d_out = (sizes[s] for s in ("dim_input", "dim_hidden", "num_inds", "num_outputs", "dim_output"))
     encoder = [ISAB(d_in, d, heads, m, **style), ISAB(d, d, heads, m, **style)]
     decoder = [PMA(d, heads, k, **style), SAB(d, d, heads, **style), SAB(d, d, heads, **style)]
     return Network(

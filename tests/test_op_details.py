@@ -164,6 +164,8 @@ x, image = Tensor(np.ones((2, 3))), np.ones((1, 2, 4, 4))
             r"a mask \(B, m\) of the keys.*given \(4,\)",
         ),
         (lambda: ag.attention(x, x, np.ones((3, 3))), ValueError, "that agree in e and m"),
+        (lambda: ag.attention(x, x, x, mask=np.ones((5, 2, 2), bool)), ValueError, r"given \(5, 2, 2\)"),
+        (lambda: ag.attention(x, x, x, mask=np.array(True)), ValueError, r"given \(\)"),
         (lambda: ag.attention(x[0], x, x), ValueError, r"expected q \(\.\.\., n, e\)"),
         (lambda: ag.attention(image[0], image[0], image[0], mask=np.ones((4, 4), bool)), ValueError, r"given \(4, 4\)"),
         (lambda: ag.softmax(x[0], mask=np.ones((2, 3), bool)), ValueError, r"a mask that broadcasts to \(3,\)"),

@@ -32,7 +32,7 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
         seen, sees = mask.any(axis=-2)[..., None], mask.any(axis=-1, keepdims=True)
         # Keys that nobody sees and queries that see nobody are wiped: their weights are 0, but 0 · nan is not.
         q, k, v = xp.where(sees, q, 0), xp.where(seen, k, 0), xp.where(seen, v, 0)
-    # Heads arrive as strided views, for which NumPy leaves BLAS: a product on a copy is up to fifty times faster.
+    # Heads arrive as strided views, for which NumPy's product falls back to a slow loop; on copies it calls BLAS.
     q, k, v = (xp.ascontiguousarray(x) for x in (q, k, v))
     P = masked_softmax(q @ k.swapaxes(-1, -2) * scale, -1, mask)  # (..., n, m)
 
@@ -62,6 +62,7 @@ def _for_scores(mask: Array, q: Array, k: Array) -> Array:
     elif mask.ndim == 1:
         mask = mask[None, :]
     scores = (*np.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2], k.shape[-2])
-    if mask.ndim == 0 or any(a not in (1, b) for a, b in zip(mask.shape[::-1], scores[::-1], strict=False)):
+    fits = all(a in (1, b) for a, b in zip(mask.shape[::-1], scores[::-1], strict=False))
+    if not (1 <= mask.ndim <= len(scores) and fits):
         raise ValueError(f"expected a mask (B, m) of the keys, or one that broadcasts to {scores}; given {given}")
     return mask

@@ -79,8 +79,8 @@ def einsum(subscripts: str, x: Array, y: Array) -> Result:
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Result:
     """y = x W + b          gx = g Wᵀ,   gW = xᵀ g,   gb = Σ g   (summed over all rows)
 
-    x is (..., d_in), W (d_in, d_out), b (d_out,).  All rows of all sets form one tall matrix: one large product is
-    several times faster than one small product for each set.
+    x is (..., d_in), W (d_in, d_out), b (d_out,).  All rows of all sets form one tall matrix, for one large product
+    instead of a small one for each set.
     """
     if getattr(x, "ndim", 0) == 0 or getattr(weight, "ndim", 0) != 2 or x.shape[-1] != weight.shape[0]:
         raise ValueError("expected x (..., d_in) and a weight (d_in, d_out) that agree in d_in")

@@ -11,7 +11,7 @@ from autograd import Tensor, batch_norm, conv2d, dropout, layer_norm, linear, wh
 from autograd.backend import Array
 from autograd.ops.nn import moments
 from minisets.nn import init
-from minisets.nn.module import Module
+from minisets.nn.module import Module, tensor_like
 
 
 class Linear(Module):
@@ -77,7 +77,7 @@ class BatchNorm(Module):
         self.axis, self.momentum, self.eps = axis, momentum, eps
 
     def forward(self, X: Any) -> Tensor:
-        X = X if isinstance(X, Tensor) else Tensor(X).to(self.gamma.device).astype(self.gamma.dtype)
+        X = tensor_like(X, self.gamma)
         settings = {"axis": self.axis, "eps": self.eps, "frozen": not self.training}
         if not self.training:
             statistics = self.running_mean.data, self.running_variance.data
@@ -138,8 +138,8 @@ class Sequential(Module):
         self.layers = list(layers)
 
     def forward(self, X: Any) -> Any:
-        if not isinstance(X, Tensor) and self.parameters():
-            X = Tensor(X).astype(self.parameters()[0].dtype)  # else a first relu would make a float64 Tensor of X
+        for parameter in self.parameters()[:1]:  # else a relu that comes first would make a float64 Tensor of an array
+            X = tensor_like(X, parameter)
         for layer in self.layers:
             X = layer(X)
         return X

@@ -107,6 +107,11 @@ class Module:
         return "\n".join(lines)
 
 
+def tensor_like(X: Any, like: Tensor) -> Tensor:
+    """What a Module computes with: a Tensor as it is, anything else in the dtype and on the device of a parameter."""
+    return X if isinstance(X, Tensor) else Tensor(X).astype(like.dtype).to(like.device)
+
+
 def _walk(root: Any) -> Iterator[tuple[str, Any]]:
     """Every value inside, with its dotted name, depth first and in order; what occurs twice is given once."""
     seen: set[int] = set()
