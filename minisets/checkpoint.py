@@ -10,7 +10,6 @@ old one and then takes its name, so that a crash at any moment leaves one whole 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from minisets.files import whole
 from minisets.nn.module import Module
 from minisets.optim import Optimizer
 
@@ -36,13 +36,18 @@ def save(
     optimizer: Optimizer | None = None,
     generators: Generators | None = None,
     step: int = 0,
+    notes: Mapping[str, float] | None = None,
 ) -> None:
-    """Write everything to the path, atomically; generators inside the model (dropout's) are found by themselves."""
+    """Write everything to the path, atomically; generators inside the model (dropout's) are found by themselves.
+
+    Notes are numbers of the caller's that belong to this moment, such as a sum that goes on.
+    """
     path = Path(path)
     about = {
         "format": FORMAT,
         "step": int(step),
         "optimizer": type(optimizer).__name__ if optimizer else None,
+        "notes": dict(notes or {}),
         "generators": {name: rng.bit_generator.state for name, rng in _generators(model, generators).items()},
     }
     arrays = {f"model/{name}": array for name, array in model.state_dict().items()}
@@ -50,21 +55,12 @@ def save(
         arrays |= {f"optimizer/{name}": array for name, array in optimizer.state_dict().items()}
     text = json.dumps(about, default=_array_as_json)
     try:
-        unfinished = path.with_name(f".{path.name}.unfinished")
+        with whole(path) as file:
+            np.savez(file, allow_pickle=False, about=np.array(text), **arrays)
     except ValueError:
         raise CheckpointError(f"cannot write a checkpoint to {os.fspath(path)!r}: that is no name of a file") from None
-    try:
-        with open(unfinished, "wb") as file:
-            np.savez(file, allow_pickle=False, about=np.array(text), **arrays)
-            file.flush()
-            os.fsync(file.fileno())  # on the disk before it takes the name
-        os.replace(unfinished, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
-        if isinstance(error, OSError):
-            raise CheckpointError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
-        raise
+    except OSError as error:
+        raise CheckpointError(f"cannot write the checkpoint {path}: {error.strerror or error}") from error
 
 
 def load(
@@ -73,10 +69,12 @@ def load(
     model: Module,
     optimizer: Optimizer | None = None,
     generators: Generators | None = None,
+    notes: dict[str, float] | None = None,
 ) -> int:
     """Restore what save() wrote and return the step; if anything does not fit, all is left as it was.
 
-    What is not asked for stays in the file: the model alone can be loaded from the checkpoint of a whole run.
+    What is not asked for stays in the file: the model alone can be loaded from the checkpoint of a whole run.  Saved
+    notes are put into the dictionary that is given for them.
     """
     path = Path(path)
     about, arrays = _read(path)
@@ -102,6 +100,8 @@ def load(
         optimizer.load_state_dict(_under("optimizer/", arrays))
     for name, rng in mine.items():
         rng.bit_generator.state = saved[name]
+    if notes is not None:
+        notes.update(about.get("notes", {}))
     return about["step"]
 
 

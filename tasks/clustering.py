@@ -1,0 +1,174 @@
+"""Amortized clustering: a network that looks at a set of points once and names the mixture they came from.
+
+Each set has 100 to 500 points on the plane, from four Gaussians.  The network maps the set to the parameters of a
+mixture and is trained to make the set likely; no labels are ever seen.  Reported are the mean log-likelihood of a point
+under the network's answer (LL0) and after one step of EM from it (LL1), beside that of the true mixtures (oracle).
+
+    python -m tasks.clustering --preset quick
+    python -m tasks.clustering --arch "ISAB (16) + PMA" --preset paper --out runs/isab16
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from autograd import Tensor, backend, gaussian_mixture_log_likelihood, log_softmax, no_grad, softplus
+from minisets import build
+from minisets.architectures import ROWS, Network
+from minisets.optim import Adam, drop_at
+from tasks import mixtures
+from tasks.mixtures import Mixture
+from tasks.options import Training, option
+from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+
+D = 2  # points on the plane
+TEST_SEED = 0  # the test sets are the same for every run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Training):
+    arch: str = option("ISAB (16) + PMA", "architecture: a label of the paper's table, or all; may be repeated")
+    steps: int = option(50_000, "training steps", paper=50_000, least=1)
+    batch: int = option(10, "sets in a step", paper=10, least=1)
+    lr: float = option(1e-3, "learning rate of Adam", paper=1e-3)
+    drop: float = option(0.7, "fraction of the steps after which the learning rate is a tenth", paper=0.7)
+    k: int = option(4, "components of a mixture", paper=4, least=1)
+    n_min: int = option(100, "points of the smallest set", paper=100, least=1)
+    n_max: int = option(500, "points of the largest set", paper=500, least=1)
+    ragged: bool = option(False, "sets of different sizes in one batch, with masks; otherwise one size for each batch")
+    test_sets: int = option(1_000, "sets to test on", paper=1_000, least=1)
+    validation_sets: int = option(100, "sets to evaluate on while training", least=1)
+    em_restarts: int = option(5, "starts of the EM that is run to convergence for reference; 0 leaves it out", least=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(self.drop < 1, f"--drop must lie between 0 and 1, given {self.drop}")
+        self.require(self.n_min <= self.n_max, f"--n-min {self.n_min} is more than --n-max {self.n_max}")
+
+
+TITLE = "Amortized clustering of 2D mixtures of Gaussians"
+LABELS = ROWS["clustering"]
+PRESETS = {
+    "quick": {"steps": 3_000, "n_max": 200, "test_sets": 200, "em_restarts": 2, "evaluate_every": 250},
+    "paper": {},
+}
+QUICK_LABELS = ("rFF + Pooling", "rFF + PMA", "ISAB (16) + PMA")
+COLUMNS = {"LL0": "LL0/data", "LL1": "LL1/data", "ARI0": "ARI0", "ARI1": "ARI1"}
+REFERENCES = {  # what no network had a part in, and the columns it stands in
+    "Oracle": {"LL0": "oracle", "ARI0": "oracle ARI"},
+    "EM to convergence": {"LL0": "EM", "ARI0": "EM ARI"},
+}
+NOTES = (
+    "LL0, LL1: mean log-likelihood of a point under the network's mixture, and after one EM step from it; higher is better.",
+    "ARI0, ARI1: adjusted Rand index of the labels they give.  Oracle: the mixtures that the sets were drawn from.",
+    "EM to convergence: from k-means++ centres, the best of several starts.",
+)
+FIGURES = {}
+
+
+# ---- data -------------------------------------------------------------------------------------------------------------
+
+
+def draw(config: Config, rng: np.random.Generator, B: int, ragged: bool) -> tuple:
+    """B sets: points (B, n, 2), mask (B, n), labels (B, n), and the mixtures they come from."""
+    sizes = rng.integers(config.n_min, config.n_max, size=B if ragged else 1, endpoint=True)
+    return mixtures.draw(rng, np.broadcast_to(sizes, B), k=config.k, D=D)
+
+
+def unseen(config: Config, purpose: int, count: int) -> Iterator[tuple]:
+    """Sets to evaluate on, batch by batch, each of its own size; the same ones for every run."""
+    for i, first in enumerate(range(0, count, config.batch)):
+        yield draw(config, stream(TEST_SEED, purpose, i), min(config.batch, count - first), ragged=True)
+
+
+# ---- model ------------------------------------------------------------------------------------------------------------
+
+
+def network(config: Config, task: str = "clustering") -> Network:
+    rng = stream(config.seed, WEIGHTS)
+    net = build(config.arch, task=task, d_in=D, d_out=1 + 2 * D, outputs=config.k, style=config.style, rng=rng)
+    return net.astype(config.dtype).to(config.device)
+
+
+def parameters(Y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What the network says (B, k, 1 + 2D), read as log π (B, k), μ (B, k, D) and σ (B, k, D)."""
+    return log_softmax(Y[..., 0]), Y[..., 1 : 1 + D], softplus(Y[..., 1 + D :]) + mixtures.SIGMA_FLOOR
+
+
+def predict(net: Network, X: np.ndarray, mask: np.ndarray) -> Mixture:
+    """The network's mixtures, on the host in float64."""
+    with no_grad():
+        return Mixture(*(p.numpy().astype("float64") for p in parameters(net(X, mask))))
+
+
+# ---- training ---------------------------------------------------------------------------------------------------------
+
+
+def train(config: Config, run: Run) -> dict[str, float]:
+    net = network(config)
+    optimizer, schedule = Adam(net.parameters(), lr=config.lr), drop_at(config.lr, [config.drop], config.steps)
+    for step in run.steps(net, optimizer):
+        optimizer.lr = schedule(step)
+        X, mask, _, _ = draw(config, stream(config.seed, TRAINING, step), config.batch, config.ragged)
+        X, mask = Tensor(backend.to_device(X.astype(config.dtype), config.device)), mask if config.ragged else None
+        loss = -mean_log_likelihood(X, mask, net(X, mask))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        run.log(loss)
+        if run.due(config.evaluate_every):
+            scores = evaluate(net, unseen(config, VALIDATION, config.validation_sets))
+            run.record(LL0=scores["LL0"], LL1=scores["LL1"])
+    return evaluate(net, unseen(config, TEST, config.test_sets)) | references(config)
+
+
+def mean_log_likelihood(X: Tensor, mask: np.ndarray | None, Y: Tensor) -> Tensor:
+    """log p(X) / n, averaged over the sets."""
+    values = gaussian_mixture_log_likelihood(X, *parameters(Y))  # (B, n)
+    if mask is None:
+        return values.mean()
+    return (values * (mask / mask.sum(axis=1, keepdims=True))).sum() / len(mask)
+
+
+# ---- metrics ----------------------------------------------------------------------------------------------------------
+
+
+def evaluate(net: Network, batches: Iterator[tuple]) -> dict[str, float]:
+    """LL and ARI of the network's answers (0) and of one EM step from them (1), averaged over the sets."""
+    scores: dict[str, list[float]] = {"LL0": [], "LL1": [], "ARI0": [], "ARI1": []}
+    for X, mask, labels, _ in batches:
+        answer = predict(net, X, mask)
+        for i, mixture in enumerate((answer, mixtures.em_step(X, mask, answer))):
+            scores[f"LL{i}"] += list(mixtures.log_likelihood(X, mask, mixture))
+            scores[f"ARI{i}"] += agreement(X, mask, labels, mixture)
+    return {name: float(np.mean(values)) for name, values in scores.items()}
+
+
+def references(config: Config) -> dict[str, float]:
+    """What no network had a part in: the true mixtures, and EM to convergence."""
+    scores: dict[str, list[float]] = {"oracle": [], "oracle ARI": [], "EM": [], "EM ARI": []}
+    for i, (X, mask, labels, truth) in enumerate(unseen(config, TEST, config.test_sets)):
+        scores["oracle"] += list(mixtures.log_likelihood(X, mask, truth))
+        scores["oracle ARI"] += agreement(X, mask, labels, truth)
+        if config.em_restarts:
+            rng = stream(TEST_SEED, TEST, 1_000_000 + i)
+            values, found = mixtures.em_from_points(rng, X, mask, config.k, restarts=config.em_restarts)
+            scores["EM"] += list(values)
+            scores["EM ARI"] += agreement(X, mask, labels, found)
+    return {name: float(np.mean(values)) for name, values in scores.items() if values}
+
+
+def agreement(X: np.ndarray, mask: np.ndarray, labels: np.ndarray, mixture: Mixture) -> list[float]:
+    """The adjusted Rand index of each set: true labels against each point's most likely component."""
+    found = mixtures.assign(X, mixture)
+    return [mixtures.adjusted_rand_index(a[m], b[m]) for a, b, m in zip(labels, found, mask, strict=True)]
+
+
+if __name__ == "__main__":
+    from tasks.command import main
+
+    sys.exit(main(["train", "clustering", *sys.argv[1:]]))

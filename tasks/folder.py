@@ -1,0 +1,191 @@
+"""A run on the disk: one folder, plain files, each of them whole at any moment.
+
+    config.json       what was asked for, and the versions and the machine it ran on
+    metrics.jsonl     a line for each logged step: the loss, and what was evaluated
+    checkpoint.npz    model, optimizer and random generators, to go on from
+    progress.json     how far it is and how long it took; for people, nothing is computed from it
+    result.json       the end: metrics on the test sets
+    *.png, *.svg      figures
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import scipy
+
+from minisets.files import whole
+from tasks.options import Settings, UsageError, flag, from_json
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; two runs in one folder are then the user's business
+    fcntl = None
+
+
+class Folder:
+    """The files of one run."""
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path = Path(path)
+        self.config, self.metrics = self.path / "config.json", self.path / "metrics.jsonl"
+        self.checkpoint, self.progress = self.path / "checkpoint.npz", self.path / "progress.json"
+        self.result = self.path / "result.json"
+
+    # ---- reading ----------------------------------------------------------------------------------------------------
+
+    def about(self) -> dict[str, Any]:
+        """config.json, with the task, the preset, the options and the versions."""
+        about = read_json(self.config)
+        if not isinstance(about, dict) or not {"task", "preset", "options"} <= about.keys():
+            raise UsageError(f"{self.config} is not the configuration of a run")
+        return about
+
+    def options(self, Config: type[Settings]) -> Settings:
+        return from_json(Config, self.about()["options"], str(self.config))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """metrics.jsonl; a last line that a crash cut off is passed over."""
+        if not self.metrics.exists():
+            return []
+        lines = []
+        with _sentences(f"cannot read {self.metrics}"), open(self.metrics, encoding="utf-8") as file:
+            text = file.read()
+        for number, line in enumerate(text.splitlines(keepends=True), 1):
+            if not line.endswith("\n"):
+                break
+            try:
+                value = json.loads(line)
+                value["step"] + 1  # noqa: B018  a line without a step is none of ours
+            except (ValueError, KeyError, TypeError):
+                raise UsageError(f"{self.metrics} is damaged in line {number}") from None
+            lines.append(value)
+        return lines
+
+    # ---- writing ----------------------------------------------------------------------------------------------------
+
+    def make(self) -> None:
+        with _sentences(f"cannot write to the folder {self.path}"):
+            self.path.mkdir(parents=True, exist_ok=True)
+
+    def begin(self, task: str, preset: str, config: Settings) -> None:
+        """Make the folder and its config.json."""
+        self.make()
+        options = dataclasses.asdict(config)
+        self.write(self.config, {"task": task, "preset": preset, "options": options, **environment()})
+
+    def write(self, path: Path, value: Any) -> None:
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+        self.write_bytes(path, (text + "\n").encode())
+
+    def write_bytes(self, path: Path, content: bytes) -> None:
+        with _sentences(f"cannot write {path}"), whole(path) as file:
+            file.write(content)
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Add a line to metrics.jsonl, all of it or nothing."""
+        with _sentences(f"cannot write {self.metrics}"), open(self.metrics, "ab", buffering=0) as file:
+            text, before = (json.dumps(line) + "\n").encode(), file.seek(0, os.SEEK_END)
+            try:
+                if file.write(text) < len(text):
+                    raise OSError("no room for the whole line")
+            except OSError:
+                file.truncate(before)
+                raise
+
+    def rewind(self, step: int) -> None:
+        """Forget the lines of metrics.jsonl after the step: a resumed run will write them again."""
+        kept = "".join(json.dumps(line) + "\n" for line in self.lines() if line["step"] <= step)
+        self.write_bytes(self.metrics, kept.encode())
+
+    def draw(self, name: str, figure: Any) -> Path:
+        """A figure as PNG and SVG; the path of the PNG."""
+        for kind in ("svg", "png"):
+            content = io.BytesIO()
+            figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+            self.write_bytes(self.path / f"{name}.{kind}", content.getvalue())
+        return self.path / f"{name}.png"
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from running in the same folder; a process that dies lets go by itself."""
+        if fcntl is None:
+            yield
+            return
+        with _sentences(f"cannot write to the folder {self.path}"):
+            handle = os.open(self.path, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"another process runs in {self.path}; wait for it, or choose another --out") from None
+            yield
+        finally:
+            os.close(handle)
+
+
+def environment() -> dict[str, Any]:
+    """Versions and machine: what a result may depend on in its last bits."""
+    threads = {name: os.environ[name] for name in THREADS if name in os.environ}
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
+    if "cupy" in sys.modules:
+        versions["cupy"] = sys.modules["cupy"].__version__
+    return {
+        "versions": versions | {"matplotlib": matplotlib.__version__},
+        "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count(), "threads": threads},
+    }
+
+
+THREADS = ("MINISETS_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError, StopIteration), open("/proc/cpuinfo") as file:
+        return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    return platform.processor() or platform.machine()
+
+
+def read_json(path: Path) -> Any:
+    with _sentences(f"cannot read {path}"):
+        text = path.read_bytes()
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise UsageError(f"{path} is damaged: it is not JSON") from None
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Where two configurations differ, as options: "--steps 100 there, 200 here"."""
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return "; ".join(f"{flag(name)} {old.get(name)} there, {new.get(name)} here" for name in names)
+
+
+@contextlib.contextmanager
+def _sentences(what: str) -> Iterator[None]:
+    """Trouble with the disk as one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{what}: {error.strerror or error}") from None
+
+
+def find(places: list[Path], task: str) -> list[Folder]:
+    """All runs of a task in and under the given folders, in the order of their names."""
+    found = []
+    for place in places:
+        if not place.is_dir():
+            raise UsageError(f"there is no folder {place}; --runs takes folders that hold runs")
+        folders = [Folder(path.parent) for path in sorted(place.rglob("config.json"))]
+        found += [folder for folder in folders if folder.about()["task"] == task]
+    return found

@@ -1,0 +1,183 @@
+"""Mixtures of Gaussians on sets of points: drawing them, their likelihood, EM, and how well two labellings agree.
+
+Plain NumPy in float64, in batches: points X (B, n, D), a mask (B, n) of those that are there, and mixtures of k
+components for each of the B sets.  A set's likelihood is always log p(X) / n, the mean over its points.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+SIGMA_FLOOR = 1e-3  # a component that sits on one point alone would have σ = 0 and an infinite likelihood
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """p(x) = Σⱼ πⱼ N(x; μⱼ, diag σⱼ²), one mixture for each set of a batch."""
+
+    log_pi: np.ndarray  # (B, k)
+    mu: np.ndarray  # (B, k, D)
+    sigma: np.ndarray  # (B, k, D)
+
+
+def draw(
+    rng: np.random.Generator, sizes: np.ndarray, *, k: int, spread: float = 4.0, sigma: float = 0.3, D: int = 2
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Mixture]:
+    """The paper's process, for B sets of the given sizes: points, mask, labels and the mixtures that they come from.
+
+    μ ~ Unif(−4, 4)ᴰ,     π ~ Dir(1, …, 1),     z ~ Categorical(π),     x ~ N(μ_z, 0.3² I)
+    """
+    B, n = len(sizes), int(max(sizes))
+    mu = rng.uniform(-spread, spread, size=(B, k, D))
+    pi = rng.dirichlet(np.ones(k), size=B)
+    places = rng.uniform(size=(B, n, 1))
+    labels = (places > np.cumsum(pi, axis=1)[:, None, :-1]).sum(axis=-1)  # (B, n): the interval that a place falls in
+    mask = np.arange(n) < np.asarray(sizes)[:, None]
+    X = np.take_along_axis(mu, labels[..., None], axis=1) + sigma * rng.standard_normal((B, n, D))
+    X[~mask] = 0
+    with np.errstate(divide="ignore"):
+        log_pi = np.log(pi)
+    return X, mask, labels, Mixture(log_pi, mu, np.full_like(mu, sigma))
+
+
+def joint(X: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """log πⱼ N(xᵢ; μⱼ, σⱼ) for every point and component: (B, n, k)
+
+    The square is opened, −½ ((x − μ) / σ)² = x μ/σ² − ½ x²/σ² − ½ μ²/σ², so that two matrix products do the work.
+    """
+    precision = mixture.sigma**-2.0  # (B, k, D)
+    quadratic = X @ (mixture.mu * precision).swapaxes(1, 2) - 0.5 * np.square(X) @ precision.swapaxes(1, 2)
+    constant = 0.5 * np.square(mixture.mu) * precision + np.log(mixture.sigma) + 0.5 * math.log(2 * math.pi)
+    return quadratic + (mixture.log_pi - constant.sum(axis=-1))[:, None]
+
+
+def log_likelihood(X: np.ndarray, mask: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """log p(X) / n of each set: (B,)"""
+    return _expect(X, mask, mixture)[1]
+
+
+def _expect(X: np.ndarray, mask: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, np.ndarray]:
+    """The responsibilities rᵢⱼ = πⱼ N(xᵢ; μⱼ, σⱼ) / p(xᵢ) of points that are there, and log p(X) / n."""
+    r = joint(X, mixture)
+    top = r.max(axis=-1, keepdims=True)
+    r = np.exp(r - top)
+    total = r.sum(axis=-1, keepdims=True)
+    log_p = ((top + np.log(total))[..., 0] * mask).sum(axis=1) / mask.sum(axis=1)
+    return r / total * mask[..., None], log_p
+
+
+def assign(X: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """The most likely component of each point: (B, n)"""
+    return joint(X, mixture).argmax(axis=-1)
+
+
+# ---- expectation maximisation -----------------------------------------------------------------------------------------
+
+
+def em_step(X: np.ndarray, mask: np.ndarray, mixture: Mixture) -> Mixture:
+    """One round of EM, which never makes a set less likely.
+
+    E:  rᵢⱼ = πⱼ N(xᵢ; μⱼ, σⱼ) / Σⱼ …          how much of point i belongs to component j
+    M:  nⱼ = Σᵢ rᵢⱼ,   πⱼ = nⱼ / n,   μⱼ = Σᵢ rᵢⱼ xᵢ / nⱼ,   σⱼ² = Σᵢ rᵢⱼ (xᵢ − μⱼ)² / nⱼ
+
+    A component that owns nothing keeps its place and gets π = 0.
+    """
+    return _maximise(X, mask, mixture, _expect(X, mask, mixture)[0])
+
+
+def _maximise(X: np.ndarray, mask: np.ndarray, mixture: Mixture, r: np.ndarray) -> Mixture:
+    """The M step, from responsibilities r (B, n, k)."""
+    owned = r.sum(axis=1)  # nⱼ: (B, k)
+    share = (r / np.maximum(owned, np.finfo(float).tiny)[:, None]).swapaxes(1, 2)  # (B, k, n)
+    alive = (owned > 1e-12)[..., None]
+    mu = np.where(alive, share @ X, mixture.mu)
+    variance = np.maximum(share @ np.square(X) - np.square(mu), 0)
+    sigma = np.where(alive, np.maximum(np.sqrt(variance), SIGMA_FLOOR), mixture.sigma)
+    with np.errstate(divide="ignore"):
+        return Mixture(np.log(owned / mask.sum(axis=1)[:, None]), mu, sigma)
+
+
+def em(X: np.ndarray, mask: np.ndarray, mixture: Mixture, *, tolerance: float = 1e-5, limit: int = 300) -> Mixture:
+    """EM for each set until a round gains less than the tolerance, or for so many rounds."""
+    final = Mixture(mixture.log_pi.copy(), mixture.mu.copy(), mixture.sigma.copy())
+    going, before = np.arange(len(X)), np.full(len(X), -np.inf)  # the sets that still gain
+    for _ in range(limit):
+        r, log_p = _expect(X[going], mask[going], mixture)
+        gains = log_p - before >= tolerance
+        final.log_pi[going], final.mu[going], final.sigma[going] = mixture.log_pi, mixture.mu, mixture.sigma
+        going, before, r, mixture = going[gains], log_p[gains], r[gains], _take(mixture, gains)
+        if not len(going):
+            break
+        mixture = _maximise(X[going], mask[going], mixture, r)
+    return final
+
+
+def _take(mixture: Mixture, which: np.ndarray) -> Mixture:
+    return Mixture(mixture.log_pi[which], mixture.mu[which], mixture.sigma[which])
+
+
+def em_from_points(
+    rng: np.random.Generator, X: np.ndarray, mask: np.ndarray, k: int, *, restarts: int = 5
+) -> tuple[np.ndarray, Mixture]:
+    """EM to convergence from k-means++ centres, the best of several starts for each set: likelihoods and mixtures."""
+    best, values = None, np.full(len(X), -np.inf)
+    for _ in range(restarts):
+        mu = _plus_plus(rng, X, mask, k)
+        start = Mixture(np.full(mu.shape[:2], -math.log(k)), mu, np.ones_like(mu))
+        found = em(X, mask, start)
+        likelihood = log_likelihood(X, mask, found)
+        better = likelihood > values
+        best = found if best is None else _choose(better, found, best)
+        values = np.maximum(values, likelihood)
+    return values, best
+
+
+def _plus_plus(rng: np.random.Generator, X: np.ndarray, mask: np.ndarray, k: int) -> np.ndarray:
+    """k points of each set as centres, each drawn in proportion to its squared distance from those before it."""
+    weight = mask.astype(float)  # the first: any point
+    centres = []
+    for _ in range(k):
+        total = np.cumsum(weight, axis=1)
+        chosen = (total <= rng.uniform(size=(len(X), 1)) * total[:, -1:]).sum(axis=1).clip(max=X.shape[1] - 1)
+        centres.append(X[np.arange(len(X)), chosen])
+        distance = np.square(X - centres[-1][:, None]).sum(axis=-1) * mask
+        weight = distance if len(centres) == 1 else np.minimum(weight, distance)
+    return np.stack(centres, axis=1)
+
+
+def _choose(which: np.ndarray, a: Mixture, b: Mixture) -> Mixture:
+    return Mixture(
+        np.where(which[:, None], a.log_pi, b.log_pi),
+        np.where(which[:, None, None], a.mu, b.mu),
+        np.where(which[:, None, None], a.sigma, b.sigma),
+    )
+
+
+# ---- agreement of two labellings --------------------------------------------------------------------------------------
+
+
+def adjusted_rand_index(a: np.ndarray, b: np.ndarray) -> float:
+    """How well two labellings of the same points agree: 1 up to a renaming of the labels, about 0 by chance.
+
+    With C₂(x) = x (x − 1) / 2 pairs, counts nᵢⱼ of points labelled i and j, and their sums aᵢ and bⱼ:
+
+    ARI = (Σ C₂(nᵢⱼ) − E) / (½ (Σ C₂(aᵢ) + Σ C₂(bⱼ)) − E),     E = Σ C₂(aᵢ) Σ C₂(bⱼ) / C₂(n)
+    """
+    a, b = np.asarray(a).ravel(), np.asarray(b).ravel()
+    if a.shape != b.shape:
+        raise ValueError(f"two labellings must be of the same points, given {a.size} and {b.size} labels")
+    _, a = np.unique(a, return_inverse=True)
+    _, b = np.unique(b, return_inverse=True)
+    counts = np.zeros((a.max(initial=-1) + 1, b.max(initial=-1) + 1))
+    np.add.at(counts, (a, b), 1)
+    both, first, second = (_pairs(c).sum() for c in (counts, counts.sum(axis=1), counts.sum(axis=0)))
+    expected = first * second / max(_pairs(np.array(a.size)), 1)
+    most = (first + second) / 2
+    return 1.0 if most == expected else float((both - expected) / (most - expected))
+
+
+def _pairs(x: np.ndarray) -> np.ndarray:
+    return x * (x - 1) / 2

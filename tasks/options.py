@@ -1,0 +1,156 @@
+"""A configuration that explains itself: a frozen dataclass of options, and the command line made from it.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(Training):
+        lr: float = option(1e-3, "learning rate of Adam", paper=1e-3)
+
+becomes --lr with its help text, its default and the paper's value, checks what is given, and lets a table say where a
+run departs from the paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autograd.backend import DeviceError, to_device
+from minisets.architectures import parse
+from minisets.style import STYLES
+
+UNSAID = object()  # the paper has no word on it, or it cannot matter
+
+
+class UsageError(Exception):
+    """Something a person asked for that cannot be done: one sentence, and exit code 2."""
+
+
+def option(default: Any, help: str, *, paper: Any = UNSAID, choices: tuple = (), least: float | None = None) -> Any:
+    """A field of a configuration: its default, its meaning, the paper's value, and what may be given."""
+    metadata = {"help": help, "paper": paper, "choices": choices, "least": least}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What every experiment can be told."""
+
+    seed: int = option(0, "seed of the weights and of all data but the test sets", least=0)
+    device: str = option("cpu", "where to compute: cpu, cuda (through CuPy) or cuda:1")
+    dtype: str = option("float32", "precision", choices=("float32", "float64"))
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value, least = getattr(self, field.name), field.metadata["least"]
+            name, choices = flag(field.name), field.metadata["choices"]
+            if choices and value not in choices:
+                raise UsageError(f"{name} must be one of {', '.join(map(str, choices))}; given {value!r}")
+            if least is not None and not (math.isfinite(value) and value >= least):
+                raise UsageError(f"{name} must be at least {least:,}, given {value}")
+            if isinstance(value, float) and not (math.isfinite(value) and value > 0):
+                raise UsageError(f"{name} must be a positive number, given {value}")
+
+    def require(self, condition: bool, otherwise: str) -> None:
+        if not condition:
+            raise UsageError(otherwise)
+
+    def check_device(self) -> None:
+        """Find out whether the device is there, before anything is written."""
+        try:
+            to_device(0, self.device) if self.device != "cpu" else None
+        except (DeviceError, ValueError) as error:
+            raise UsageError(f"--device {self.device}: {error}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Settings):
+    """What every trainer can be told."""
+
+    arch: str = option("SAB + PMA", "architecture: a label of the paper's table, or all; may be repeated")
+    style: str = option("paper", "details of the attention blocks", paper="paper", choices=tuple(STYLES))
+    steps: int = option(10_000, "training steps", least=1)
+    batch: int = option(10, "sets in a step", least=1)
+    lr: float = option(1e-3, "learning rate of Adam")
+    log_every: int = option(100, "steps between two lines of the loss in metrics.jsonl", least=1)
+    evaluate_every: int = option(1_000, "steps between two evaluations", least=1)
+    save_every: int = option(500, "steps between two checkpoints", least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            parse(self.arch)
+        except ValueError as error:
+            raise UsageError(f"--arch: {error}") from None
+
+
+def flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def departures(config: Settings) -> dict[str, tuple[Any, Any]]:
+    """The options that are not the paper's: name -> (ours, the paper's)."""
+    return {
+        field.name: (getattr(config, field.name), field.metadata["paper"])
+        for field in dataclasses.fields(config)
+        if field.metadata["paper"] is not UNSAID and getattr(config, field.name) != field.metadata["paper"]
+    }
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose errors are one sentence, without the page of usage before it."""
+
+    def error(self, message: str) -> None:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def add_options(parser: argparse.ArgumentParser, Config: type[Settings]) -> None:
+    """One option for each field.  What is not given stays absent, so that a preset or a resumed run can fill it in."""
+    for field in dataclasses.fields(Config):
+        about, kind = field.metadata, {"int": int, "float": float, "str": str, "bool": bool}[field.type]
+        paper = "" if about["paper"] is UNSAID else f"; the paper: {_plain(about['paper'])}"
+        text = f"{about['help']} (default: {_plain(field.default)}{paper})"
+        settings: dict[str, Any] = {"default": argparse.SUPPRESS, "help": text.replace("%", "%%")}
+        if kind is bool:
+            settings["action"] = argparse.BooleanOptionalAction
+        else:
+            settings |= {"type": _number(kind) if kind is not str else str, "metavar": field.name.upper()}
+        if field.name == "arch":
+            settings |= {"action": "append", "metavar": "LABEL"}
+        parser.add_argument(flag(field.name), **settings)
+
+
+def _number(kind: type) -> Any:
+    def read(text: str) -> Any:
+        plain = text.replace(",", "").replace("_", "")
+        value = float(plain)
+        if kind is int:
+            if value != int(value):
+                raise ValueError
+            return int(value)  # 5e4 is a number of steps as well
+        return value
+
+    read.__name__ = "a whole number" if kind is int else "a number"
+    return read
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def from_json(Config: type[Settings], values: Mapping[str, Any], source: str) -> Settings:
+    """The configuration in a config.json, or a sentence that says what is wrong with it; what is absent is the default."""
+    types = {field.name: {"int": int, "float": (int, float), "str": str, "bool": bool}[field.type]
+             for field in dataclasses.fields(Config)}  # fmt: skip
+    wrong = [name for name, value in values.items() if name not in types or not isinstance(value, types[name])]
+    if wrong:
+        raise UsageError(f"{source} has a {wrong[0]!r} that this version does not know or cannot read")
+    return Config(**values)
+
+
+def slug(text: str) -> str:
+    """A label as the name of a folder: "ISAB (16) + PMA" -> "isab16-pma"."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower().replace(" (", "").replace("(", "")).strip("-")
