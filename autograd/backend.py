@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 import sys
+import tracemalloc
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -112,3 +114,26 @@ def log_gamma(array: Array) -> Array:
     import cupyx.scipy.special
 
     return cupyx.scipy.special.gammaln(array)
+
+
+def synchronize(device: str) -> None:
+    """Wait until a GPU has done what it was given; a CPU is never behind."""
+    if device != "cpu":
+        _import_cupy(device).cuda.get_current_stream().synchronize()
+
+
+def peak_memory(function: Callable[[], Any], device: str) -> int:
+    """The most bytes that arrays made by the function held at one time."""
+    if device != "cpu":
+        pool = _import_cupy(device).get_default_memory_pool()
+        pool.free_all_blocks()
+        before = pool.total_bytes()
+        function()
+        return pool.total_bytes() - before  # the pool keeps what it once had
+    tracemalloc.start()  # NumPy tells it of every array
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        function()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()

@@ -13,16 +13,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from autograd import Tensor, backend, gaussian_mixture_log_likelihood, log_softmax, no_grad, softplus
-from minisets import build
-from minisets.architectures import ROWS, Network
+from minisets import build, checkpoint, record_attention
+from minisets.architectures import ROWS, Network, parse
 from minisets.optim import Adam, drop_at
-from tasks import mixtures
+from tasks import mixtures, plane
+from tasks.figures import by_label, learning_curves, protocol
+from tasks.folder import Folder, read_json
 from tasks.mixtures import Mixture
 from tasks.options import Training, option
+from tasks.registry import find_task
 from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
 
 D = 2  # points on the plane
@@ -44,6 +49,8 @@ class Config(Training):
     validation_sets: int = option(100, "sets to evaluate on while training", least=1)
     em_restarts: int = option(5, "starts of the EM that is run to convergence for reference; 0 leaves it out", least=0)
 
+    TASK: ClassVar[str] = "clustering"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(self.drop < 1, f"--drop must lie between 0 and 1, given {self.drop}")
@@ -63,14 +70,13 @@ REFERENCES = {  # what no network had a part in, and the columns it stands in
     "EM to convergence": {"LL0": "EM", "ARI0": "EM ARI"},
 }
 NOTES = (
-    "LL0, LL1: mean log-likelihood of a point under the network's mixture, and after one EM step from it; higher is better.",
+    "LL0, LL1: mean log-likelihood of a point under the network's mixture, and after one EM step; more is better.",
     "ARI0, ARI1: adjusted Rand index of the labels they give.  Oracle: the mixtures that the sets were drawn from.",
     "EM to convergence: from k-means++ centres, the best of several starts.",
 )
-FIGURES = {}
 
 
-# ---- data -------------------------------------------------------------------------------------------------------------
+# ---- data ---------------------------------------------------------------------------------------------------------
 
 
 def draw(config: Config, rng: np.random.Generator, B: int, ragged: bool) -> tuple:
@@ -85,12 +91,12 @@ def unseen(config: Config, purpose: int, count: int) -> Iterator[tuple]:
         yield draw(config, stream(TEST_SEED, purpose, i), min(config.batch, count - first), ragged=True)
 
 
-# ---- model ------------------------------------------------------------------------------------------------------------
+# ---- model --------------------------------------------------------------------------------------------------------
 
 
-def network(config: Config, task: str = "clustering") -> Network:
+def network(config: Config) -> Network:
     rng = stream(config.seed, WEIGHTS)
-    net = build(config.arch, task=task, d_in=D, d_out=1 + 2 * D, outputs=config.k, style=config.style, rng=rng)
+    net = build(config.arch, task=config.TASK, d_in=D, d_out=1 + 2 * D, outputs=config.k, style=config.style, rng=rng)
     return net.astype(config.dtype).to(config.device)
 
 
@@ -105,7 +111,7 @@ def predict(net: Network, X: np.ndarray, mask: np.ndarray) -> Mixture:
         return Mixture(*(p.numpy().astype("float64") for p in parameters(net(X, mask))))
 
 
-# ---- training ---------------------------------------------------------------------------------------------------------
+# ---- training -----------------------------------------------------------------------------------------------------
 
 
 def train(config: Config, run: Run) -> dict[str, float]:
@@ -134,7 +140,7 @@ def mean_log_likelihood(X: Tensor, mask: np.ndarray | None, Y: Tensor) -> Tensor
     return (values * (mask / mask.sum(axis=1, keepdims=True))).sum() / len(mask)
 
 
-# ---- metrics ----------------------------------------------------------------------------------------------------------
+# ---- metrics ------------------------------------------------------------------------------------------------------
 
 
 def evaluate(net: Network, batches: Iterator[tuple]) -> dict[str, float]:
@@ -166,6 +172,64 @@ def agreement(X: np.ndarray, mask: np.ndarray, labels: np.ndarray, mixture: Mixt
     """The adjusted Rand index of each set: true labels against each point's most likely component."""
     found = mixtures.assign(X, mixture)
     return [mixtures.adjusted_rand_index(a[m], b[m]) for a, b, m in zip(labels, found, mask, strict=True)]
+
+
+# ---- figures ------------------------------------------------------------------------------------------------------
+
+
+def trained(run: Folder) -> tuple[Config, Network]:
+    """The network that a run left behind."""
+    config = run.options(find_task(run.about()["task"]).Config)
+    net = network(config)
+    checkpoint.load(run.checkpoint, model=net)
+    return config, net
+
+
+def cluster_figure(runs: list[Folder]) -> Figure | None:
+    """The paper's figure: ten test sets, a row for each architecture (its first run), the truth last."""
+    rows = {}
+    for label, group in by_label(runs).items():
+        kept = [run for run in group if run.checkpoint.exists()]
+        if kept:
+            config, net = trained(kept[0])
+            metrics = read_json(kept[0].result)["metrics"] if kept[0].result.exists() else {}
+            scores = "".join(f"   {name} {metrics[name]:.3f}" for name in ("LL0", "LL1") if name in metrics)
+            sets = [one for batch in unseen(config, TEST, 10) for one in _single(*batch)]
+            rows[label + scores] = [(X, predict(net, X, mask)) for X, mask, _ in sets]
+    if not rows:
+        return None
+    rows["the mixtures that they were drawn from"] = [(X, truth) for X, _, truth in sets]
+    return plane.clusters(rows, f"Ten test sets: points, centres and ellipses of 2σ ({protocol(runs)})")
+
+
+def inducing_figure(runs: list[Folder]) -> Figure | None:
+    """What each inducing point of the last ISAB attends to on one test set, its heads averaged."""
+    for run in runs:
+        if run.checkpoint.exists() and parse(run.about()["options"]["arch"]).encoder == "isab":
+            config, net = trained(run)
+            X, mask, _ = next(_single(*next(unseen(config, TEST, 10))))
+            with record_attention(net) as seen, no_grad():
+                net(X, mask)
+            name = [name for name in seen if name.startswith("encoder") and "mab0" in name][-1]
+            title = f"What the inducing points of the last ISAB attend to, {config.arch} ({protocol([run])})"
+            return plane.attention(X[0], seen[name][0][0].mean(axis=0), title, "point")
+    return None
+
+
+def _single(X: np.ndarray, mask: np.ndarray, labels: np.ndarray, truth: Mixture) -> Iterator[tuple]:
+    """The sets of a batch one by one, as batches of one, without padding."""
+    for i, present in enumerate(mask):
+        mixture = Mixture(truth.log_pi[i : i + 1], truth.mu[i : i + 1], truth.sigma[i : i + 1])
+        yield X[i : i + 1, present], mask[i : i + 1, present], mixture
+
+
+FIGURES = {
+    "clusters": cluster_figure,
+    "inducing_points": inducing_figure,
+    "learning_curves": learning_curves(
+        {"loss": "training loss (−LL)", "LL0": "validation LL0"}, references={"oracle (test sets)": "oracle"}
+    ),
+}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """A run on the disk: one folder, plain files, each of them whole at any moment.
 
-    config.json       what was asked for, and the versions and the machine it ran on
-    metrics.jsonl     a line for each logged step: the loss, and what was evaluated
-    checkpoint.npz    model, optimizer and random generators, to go on from
-    progress.json     how far it is and how long it took; for people, nothing is computed from it
-    result.json       the end: metrics on the test sets
-    *.png, *.svg      figures
+config.json       what was asked for, and the versions and the machine it ran on
+metrics.jsonl     a line for each logged step: the loss, and what was evaluated
+checkpoint.npz    model, optimizer and random generators, to go on from
+best.npz          the model with the smallest error on validation sets, where a trainer chooses by that
+progress.json     how far it is and how long it took; for people, nothing is computed from it
+result.json       the end: metrics on the test sets
+*.png, *.svg      figures
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 import scipy
 
 from minisets.files import whole
-from tasks.options import Settings, UsageError, flag, from_json
+from tasks.options import Settings, UsageError, from_json
 
 try:
     import fcntl
@@ -41,9 +42,9 @@ class Folder:
         self.path = Path(path)
         self.config, self.metrics = self.path / "config.json", self.path / "metrics.jsonl"
         self.checkpoint, self.progress = self.path / "checkpoint.npz", self.path / "progress.json"
-        self.result = self.path / "result.json"
+        self.result, self.best = self.path / "result.json", self.path / "best.npz"
 
-    # ---- reading ----------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------------------------
 
     def about(self) -> dict[str, Any]:
         """config.json, with the task, the preset, the options and the versions."""
@@ -67,13 +68,13 @@ class Folder:
                 break
             try:
                 value = json.loads(line)
-                value["step"] + 1  # noqa: B018  a line without a step is none of ours
+                value["step"] + 1  # a line without a step is none of ours
             except (ValueError, KeyError, TypeError):
                 raise UsageError(f"{self.metrics} is damaged in line {number}") from None
             lines.append(value)
         return lines
 
-    # ---- writing ----------------------------------------------------------------------------------------------------
+    # ---- writing ---------------------------------------------------------------------------------------------------
 
     def make(self) -> None:
         with _sentences(f"cannot write to the folder {self.path}"):
@@ -143,7 +144,12 @@ def environment() -> dict[str, Any]:
         versions["cupy"] = sys.modules["cupy"].__version__
     return {
         "versions": versions | {"matplotlib": matplotlib.__version__},
-        "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count(), "threads": threads},
+        "machine": {
+            "system": platform.system(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "threads": threads,
+        },
     }
 
 
@@ -163,12 +169,6 @@ def read_json(path: Path) -> Any:
         return json.loads(text)
     except ValueError:
         raise UsageError(f"{path} is damaged: it is not JSON") from None
-
-
-def differences(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Where two configurations differ, as options: "--steps 100 there, 200 here"."""
-    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    return "; ".join(f"{flag(name)} {old.get(name)} there, {new.get(name)} here" for name in names)
 
 
 @contextlib.contextmanager

@@ -74,7 +74,7 @@ def assign(X: np.ndarray, mixture: Mixture) -> np.ndarray:
     return joint(X, mixture).argmax(axis=-1)
 
 
-# ---- expectation maximisation -----------------------------------------------------------------------------------------
+# ---- expectation maximisation -------------------------------------------------------------------------------------
 
 
 def em_step(X: np.ndarray, mask: np.ndarray, mixture: Mixture) -> Mixture:
@@ -156,7 +156,7 @@ def _choose(which: np.ndarray, a: Mixture, b: Mixture) -> Mixture:
     )
 
 
-# ---- agreement of two labellings --------------------------------------------------------------------------------------
+# ---- agreement of two labellings ----------------------------------------------------------------------------------
 
 
 def adjusted_rand_index(a: np.ndarray, b: np.ndarray) -> float:

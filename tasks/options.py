@@ -111,13 +111,15 @@ def add_options(parser: argparse.ArgumentParser, Config: type[Settings]) -> None
     """One option for each field.  What is not given stays absent, so that a preset or a resumed run can fill it in."""
     for field in dataclasses.fields(Config):
         about, kind = field.metadata, {"int": int, "float": float, "str": str, "bool": bool}[field.type]
-        paper = "" if about["paper"] is UNSAID else f"; the paper: {_plain(about['paper'])}"
-        text = f"{about['help']} (default: {_plain(field.default)}{paper})"
+        paper = "" if about["paper"] is UNSAID else f"; the paper: {plain(about['paper'])}"
+        text = f"{about['help']} (default: {plain(field.default)}{paper})"
+        if field.name == "arch":
+            text = f"{about['help']} (default: preset quick trains some rows of the table, preset paper all)"
         settings: dict[str, Any] = {"default": argparse.SUPPRESS, "help": text.replace("%", "%%")}
         if kind is bool:
             settings["action"] = argparse.BooleanOptionalAction
         else:
-            settings |= {"type": _number(kind) if kind is not str else str, "metavar": field.name.upper()}
+            settings |= {"type": _number(kind) if kind is not str else str, "metavar": "|".join(about["choices"]) or "VALUE"}
         if field.name == "arch":
             settings |= {"action": "append", "metavar": "LABEL"}
         parser.add_argument(flag(field.name), **settings)
@@ -137,12 +139,13 @@ def _number(kind: type) -> Any:
     return read
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """A value for people: 50,000 with its comma."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def from_json(Config: type[Settings], values: Mapping[str, Any], source: str) -> Settings:
-    """The configuration in a config.json, or a sentence that says what is wrong with it; what is absent is the default."""
+    """The configuration in a config.json, or a sentence about what is wrong with it; what is absent is the default."""
     types = {field.name: {"int": int, "float": (int, float), "str": str, "bool": bool}[field.type]
              for field in dataclasses.fields(Config)}  # fmt: skip
     wrong = [name for name, value in values.items() if name not in types or not isinstance(value, types[name])]

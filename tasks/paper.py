@@ -1,8 +1,8 @@
 """The paper's tables as data, their numbers copied exactly as printed, to stand beside ours.
 
-Lee et al., Set Transformer, ICML 2019.  Maxima: the table of section 5.1; characters, clustering: the supplement's longer
-tables; the rest: sections 5.4 and 5.5.  "(ours)" and bold type are left out of the labels.  The main text prints other
-numbers than the supplement for two rows of the characters: rFF + Pooling 0.4382 ± 0.0072, rFF + PMA 0.4572 ± 0.0076.
+Lee et al., Set Transformer, ICML 2019.  Maxima: the table of section 5.1; characters and clustering: the longer tables
+of the supplement; the rest: sections 5.4 and 5.5.  "(ours)" and bold type are left out.  For two rows of the characters
+the main text prints other numbers: rFF + Pooling 0.4382 ± 0.0072, rFF + PMA 0.4572 ± 0.0076.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ _TABLES = {
 
 
 def _read(table: str) -> dict[str, dict[str, str]]:
-    head, *rows = ([cell.strip() for cell in line.split("|")] for line in table.strip("\n").splitlines() if line.strip())
+    head, *rows = (
+        [cell.strip() for cell in line.split("|")] for line in table.strip("\n").splitlines() if line.strip()
+    )
     return {row[0]: {column: cell for column, cell in zip(head[1:], row[1:], strict=True) if cell} for row in rows}
 
 

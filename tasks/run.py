@@ -29,7 +29,7 @@ from autograd import Tensor, backend
 from minisets import checkpoint
 from minisets.nn import Module
 from minisets.optim import Optimizer
-from tasks.folder import Folder
+from tasks.folder import Folder, read_json
 from tasks.options import Training
 
 TRAINING, VALIDATION, TEST, WEIGHTS = range(4)  # what a stream is for
@@ -54,17 +54,17 @@ class Run:
     def __init__(self, folder: Folder, config: Training, title: str) -> None:
         self.folder, self.config, self.title = folder, config, title
         self.done = 0  # steps taken
-        self.window = {"loss": 0.0, "count": 0}  # losses since the last line of the log
+        self.notes = {"loss": 0.0, "count": 0}  # the sum of losses since the last line of the log
         self.line: dict[str, Any] = {}  # what the present step has to say
         self.seconds, self.asked_to_stop, self.saved = 0.0, False, None
 
-    # ---- the loop ---------------------------------------------------------------------------------------------------
+    # ---- the loop --------------------------------------------------------------------------------------------------
 
     def steps(self, model: Module, optimizer: Optimizer) -> Iterator[int]:
         """The numbers of the steps that are left, from 0; after each, whatever is due is written."""
         self.parts = {"model": model, "optimizer": optimizer}
         if self.folder.checkpoint.exists():
-            self.done = checkpoint.load(self.folder.checkpoint, **self.parts, notes=self.window)
+            self.done = checkpoint.load(self.folder.checkpoint, **self.parts, notes=self.notes)
             self.saved = self.done
             self.seconds = _seconds(self.folder)
         self.folder.rewind(self.done)
@@ -94,25 +94,34 @@ class Run:
         value = loss.item() if on_host else loss.data.astype("float64")  # to look at it would make a GPU wait
         if on_host and not math.isfinite(value):
             raise Stopped(self._bad_end(f"the loss became {value}", self.done + 1))
-        self.window["loss"] += value
-        self.window["count"] += 1
+        self.notes["loss"] += value
+        self.notes["count"] += 1
         if self.due(self.config.log_every):
-            mean = float(backend.to_host(self.window["loss"])) / self.window["count"]
+            mean = float(backend.to_host(self.notes["loss"])) / self.notes["count"]
             if not math.isfinite(mean):
                 raise Stopped(self._bad_end(f"the loss became {mean}", self.done + 1))
             self.record(loss=mean)
-            self.window.update(loss=0.0, count=0)
+            self.notes.update(loss=0.0, count=0)
 
     def record(self, **metrics: float) -> None:
         """Put metrics of the present step into its line."""
         self.line |= {name: float(value) for name, value in metrics.items()}
 
+    def keep_best(self, model: Module, value: float) -> None:
+        """Save the model as best.npz if the value, an error on validation sets, is the smallest so far."""
+        if value < self.notes.get("best", math.inf):
+            checkpoint.save(self.folder.best, model=model, step=self.done + 1)
+            self.notes["best"] = float(value)
+
+    def restore_best(self, model: Module) -> None:
+        checkpoint.load(self.folder.best, model=model)
+
     def save(self) -> None:
         bad = [name for name, p in self.parts["model"].named_parameters() if not np.isfinite(p.numpy()).all()]
         if bad:
             raise Stopped(self._bad_end(f"the parameter {bad[0]} is no longer finite", self.done))
-        self.window["loss"] = float(backend.to_host(self.window["loss"]))
-        checkpoint.save(self.folder.checkpoint, **self.parts, step=self.done, notes=self.window)
+        self.notes["loss"] = float(backend.to_host(self.notes["loss"]))
+        checkpoint.save(self.folder.checkpoint, **self.parts, step=self.done, notes=self.notes)
         self.saved = self.done
         progress = {"step": self.done, "steps": self.config.steps, "seconds": round(self.seconds, 2)}
         self.folder.write(self.folder.progress, progress)
@@ -132,8 +141,6 @@ class Run:
 def _seconds(folder: Folder) -> float:
     """The time that the run took so far; a damaged note of it is no reason to refuse to go on."""
     try:
-        from tasks.folder import read_json
-
         return float(read_json(folder.progress)["seconds"])
     except Exception:
         return 0.0
@@ -168,8 +175,8 @@ class _Bar:
 
     def __enter__(self) -> _Bar:
         total = self.run.config.steps
-        self.bar = tqdm(total=total, initial=self.run.done, desc=self.run.title, unit=" steps", disable=not self.watched,
-                        mininterval=0.5, dynamic_ncols=True)  # fmt: skip
+        look = {"desc": self.run.title, "unit": " steps", "mininterval": 0.5, "dynamic_ncols": True}
+        self.bar = tqdm(total=total, initial=self.run.done, disable=not self.watched, **look)
         self.start, self.first, self.shown = time.perf_counter(), self.run.done, {}
         return self
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tasks import paper
 from tasks.folder import Folder, read_json
-from tasks.options import UsageError
+from tasks.options import UsageError, plain
 from tasks.registry import find_task
 
 
@@ -70,7 +70,7 @@ def _result(folder: Folder) -> dict[str, Any]:
     return result
 
 
-# ---- the three forms --------------------------------------------------------------------------------------------------
+# ---- the three forms ----------------------------------------------------------------------------------------------
 
 
 def json(task: str, runs: list[Folder]) -> str:
@@ -80,8 +80,9 @@ def json(task: str, runs: list[Folder]) -> str:
 def text(task: str, runs: list[Folder]) -> str:
     head, body, notes = _cells(task, runs)
     widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in [head, *body]]
-    return "\n".join([find_task(task).TITLE, "", lines[0], "-" * sum(widths, 2 * len(widths) - 2), *lines[1:], "", *notes])
+    lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in [head, *body]]
+    rule = "-" * sum(widths, 2 * len(widths) - 2)
+    return "\n".join([find_task(task).TITLE, "", lines[0], rule, *lines[1:], "", *notes])
 
 
 def markdown(task: str, runs: list[Folder]) -> str:
@@ -101,7 +102,9 @@ def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], l
         departures = row.get("departures") or {}
         mark = ""
         if departures:
-            said = ", ".join(f"{name} {_plain(ours)} (paper: {_plain(theirs)})" for name, (ours, theirs) in departures.items())
+            said = ", ".join(
+                f"{name} {plain(ours)} (paper: {plain(theirs)})" for name, (ours, theirs) in departures.items()
+            )
             mark = " " + notes.setdefault(said, "*" * (len(notes) + 1))
         line = [row["label"] + mark]
         for name in module.COLUMNS:
@@ -120,7 +123,3 @@ def _number(value: dict[str, float] | None) -> str:
         return "–"
     spread = f" ± {value['std']:.4f}" if "std" in value else ""
     return f"{value['mean']:.4f}{spread}".replace("-", "−")
-
-
-def _plain(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

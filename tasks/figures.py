@@ -1,0 +1,84 @@
+"""What the figures share: how an architecture is drawn, and learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from minisets.architectures import parse
+from tasks.folder import Folder, read_json
+
+matplotlib.rcParams["svg.hashsalt"] = "minisets"  # the same figure, the same file
+COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # told apart by most eyes
+
+_ENCODERS = {"rff": "#444444", "rffp-mean": "#aa7722", "rffp-max": "#ccaa22", "sab": "#cc3311", "isab": "#0077bb"}
+_POOLINGS = {"pma": "-", "dotprod": ":", "pooling": "--"}
+_KINDS = {"mean": "#444444", "sum": "#aa7722", "max": "#228833"}
+_BLUES = {16: "#66bbee", 32: "#0077bb", 64: "#003366"}  # by the number of inducing points
+
+
+def look(label: str) -> dict[str, Any]:
+    """Colour by encoder (and kind of pooling), line by pooling, so that thirteen curves can be told apart."""
+    row = parse(label)
+    color = _KINDS.get(row.kind) or _BLUES.get(row.m) or _ENCODERS[row.encoder]
+    return {"color": color, "linestyle": _POOLINGS[row.pooling], "label": label}
+
+
+def by_label(runs: list[Folder]) -> dict[str, list[Folder]]:
+    """Runs of each architecture, in the order of their first."""
+    groups: dict[str, list[Folder]] = {}
+    for run in runs:
+        groups.setdefault(run.about()["options"]["arch"], []).append(run)
+    return groups
+
+
+def protocol(runs: list[Folder]) -> str:
+    """How they were trained, for a title: presets and steps."""
+    kinds = {(run.about()["preset"], run.about()["options"]["steps"], run.about()["options"]["style"]) for run in runs}
+    return "; ".join(f"preset {preset}, {steps:,} steps, style {style}" for preset, steps, style in sorted(kinds))
+
+
+def learning_curves(
+    panels: dict[str, str], *, scale: str = "linear", references: dict[str, str] | None = None
+) -> Callable[[list[Folder]], Figure]:
+    """A figure of metrics against steps: a panel for each metric with its axis label."""
+
+    def draw(runs: list[Folder]) -> Figure:
+        figure = Figure(figsize=(5.2 * len(panels) + 2.4, 4.2), layout="constrained")
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axis, (name, title) in zip(axes, panels.items(), strict=True):
+            values = [_curve(axis, label, group, name) for label, group in by_label(runs).items()]
+            axis.set(xlabel="step", ylabel=title, yscale=scale)
+            axis.grid(alpha=0.25)
+            for text, key in (references or {}).items():
+                result = next((read_json(run.result)["metrics"] for run in runs if run.result.exists()), {})
+                if key in result:
+                    axis.axhline(result[key], color="#999999", linewidth=1, label=text)
+            seen = np.concatenate(values)
+            if scale == "linear" and len(seen) > 20:  # the first steps, far off, would press the rest together
+                axis.set_ylim(*np.quantile(seen, [0, 0.93] if seen[0] > seen[-1] else [0.07, 1]))
+                axis.margins(y=0.05)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right center", fontsize=8)
+        figure.suptitle(f"Learning curves ({protocol(runs)})", fontsize=10)
+        return figure
+
+    return draw
+
+
+def _curve(axis: Axes, label: str, runs: list[Folder], name: str) -> np.ndarray:
+    """One thin line for each seed; the label once."""
+    style, values = look(label), []
+    for run in runs:
+        points = [(line["step"], line[name]) for line in run.lines() if name in line]
+        if points:
+            steps, heights = np.array(points).T
+            axis.plot(steps, heights, **style, linewidth=1.2, alpha=0.9)
+            values += list(heights)
+            style = style | {"label": None}
+    return np.array(values)
