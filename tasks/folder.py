@@ -131,6 +131,8 @@ class Folder:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UsageError(f"another process runs in {self.path}; wait for it, or choose another --out") from None
+            for leftover in self.path.glob(".*.unfinished"):  # of a process that was killed
+                leftover.unlink(missing_ok=True)
             yield
         finally:
             os.close(handle)

@@ -119,20 +119,24 @@ def add_options(parser: argparse.ArgumentParser, Config: type[Settings]) -> None
         if kind is bool:
             settings["action"] = argparse.BooleanOptionalAction
         else:
-            settings |= {"type": _number(kind) if kind is not str else str, "metavar": "|".join(about["choices"]) or "VALUE"}
+            settings |= {"type": _number(kind), "metavar": "|".join(about["choices"]) or "VALUE"}
         if field.name == "arch":
             settings |= {"action": "append", "metavar": "LABEL"}
         parser.add_argument(flag(field.name), **settings)
 
 
 def _number(kind: type) -> Any:
+    """What reads a value from the command line; 50,000 and 5e4 are whole numbers as well."""
+    if kind is str:
+        return str
+
     def read(text: str) -> Any:
         plain = text.replace(",", "").replace("_", "")
         value = float(plain)
         if kind is int:
             if value != int(value):
                 raise ValueError
-            return int(value)  # 5e4 is a number of steps as well
+            return int(value)
         return value
 
     read.__name__ = "a whole number" if kind is int else "a number"

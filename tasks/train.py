@@ -145,6 +145,8 @@ def _perform(name: str, task: ModuleType, plan: Plan, which: str) -> None:
     print(f"{which}{name}: {title}, seed {config.seed}, preset {plan.preset} -> {folder.path}", flush=True)
     if folder.result.exists():
         print(f"  finished already: {summary(task, read_json(folder.result)['metrics'])}")
+        with folder.held():  # killed while it drew, it has figures left to draw
+            draw(task, [name for name in task.FIGURES if not (folder.path / f"{name}.png").exists()], [folder], folder)
         return
     if folder.config.exists():
         then, now = folder.about().get("versions"), environment()["versions"]
