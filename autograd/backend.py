@@ -8,6 +8,7 @@ CuPy is imported when a GPU is first asked for and never before: the project run
 
 from __future__ import annotations
 
+import ctypes
 import re
 import sys
 import tracemalloc
@@ -120,6 +121,20 @@ def synchronize(device: str) -> None:
     """Wait until a GPU has done what it was given; a CPU is never behind."""
     if device != "cpu":
         _import_cupy(device).cuda.get_current_stream().synchronize()
+
+
+def keep_memory() -> bool:
+    """Ask the C library to keep freed memory for the next arrays; True if it can (glibc).
+
+    By default it hands every large array back to the kernel when it is freed and asks for it anew a moment later, page
+    by page.  A training step that makes the same arrays again and again takes about a third less time without that.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):  # another C library has no such function
+        return False
+    M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2  # as malloc.h numbers them
+    return bool(mallopt(M_MMAP_MAX, 0) & mallopt(M_TRIM_THRESHOLD, 2**31 - 1) & mallopt(M_TOP_PAD, 64 * 2**20))
 
 
 def peak_memory(function: Callable[[], Any], device: str) -> int:

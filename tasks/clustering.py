@@ -60,7 +60,16 @@ class Config(Training):
 TITLE = "Amortized clustering of 2D mixtures of Gaussians"
 LABELS = ROWS["clustering"]
 PRESETS = {
-    "quick": {"steps": 3_000, "n_max": 200, "test_sets": 200, "em_restarts": 2, "evaluate_every": 250},
+    # In few steps the authors' blocks, without LayerNorm, learn faster; smaller sets make a step cheaper.
+    "quick": {
+        "steps": 3_500,
+        "style": "authors",
+        "n_max": 200,
+        "evaluate_every": 250,
+        "validation_sets": 50,
+        "test_sets": 200,
+        "em_restarts": 2,
+    },
     "paper": {},
 }
 QUICK_LABELS = ("rFF + Pooling", "rFF + PMA", "ISAB (16) + PMA")

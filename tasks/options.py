@@ -130,16 +130,16 @@ def _number(kind: type) -> Any:
     if kind is str:
         return str
 
-    def read(text: str) -> Any:
-        plain = text.replace(",", "").replace("_", "")
-        value = float(plain)
-        if kind is int:
-            if value != int(value):
-                raise ValueError
-            return int(value)
-        return value
+    def read(text: str) -> float:
+        try:
+            value = float(text.replace(",", ""))
+            if kind is float or value == int(value):
+                return kind(value)
+        except (ValueError, OverflowError):
+            pass
+        expected = "a whole number" if kind is int else "a number"
+        raise argparse.ArgumentTypeError(f"expected {expected}, given {text!r}")
 
-    read.__name__ = "a whole number" if kind is int else "a number"
     return read
 
 

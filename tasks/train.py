@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd import backend
 from tasks import tables
 from tasks.folder import Folder, environment, read_json
 from tasks.options import Parser, Settings, UsageError, add_options, departures, flag, plain, slug
@@ -39,6 +40,8 @@ def train(argv: list[str]) -> int:
     name, task = argv[0].replace("-", "_"), find_task(argv[0])
     given = vars(_parser(name, task).parse_args(argv[1:]))
     preset, seeds, out, resume = (given.pop(key) for key in ("preset", "seeds", "out", "resume"))
+    if out and out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file; --out takes a folder")
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, given {seeds}")
     if resume and out and Folder(out).config.exists():
@@ -48,6 +51,7 @@ def train(argv: list[str]) -> int:
     for plan in plans:  # all of them before the first: better now than after an hour
         plan.config.check_device()
         _refuse_unless_free(name, plan, resume)
+    backend.keep_memory()
     for i, plan in enumerate(plans, 1):
         _perform(name, task, plan, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
     if len(plans) > 1:
@@ -114,8 +118,6 @@ def _stored(name: str, task: ModuleType, folder: Folder, preset: str | None, giv
 def _refuse_unless_free(name: str, plan: Plan, resume: bool) -> None:
     """A folder is free if nobody ran there, or if it holds the very run that is to be resumed."""
     folder = plan.folder
-    if folder.path.exists() and not folder.path.is_dir():
-        raise UsageError(f"{folder.path} is a file; --out takes a folder")
     if folder.config.exists():
         about = folder.about()
         _same_task(name, folder, about)
