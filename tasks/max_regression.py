@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from autograd import Tensor, absolute_error, backend, no_grad
 from minisets import build
 from minisets.architectures import ROWS, Network
-from minisets.optim import Adam, constant
+from minisets.optim import Adam, drop_at
 from tasks.figures import by_label, learning_curves, look, protocol
 from tasks.folder import Folder, read_json
 from tasks.options import Training, option
@@ -34,11 +34,16 @@ class Config(Training):
     arch: str = option("SAB + PMA", "architecture: a label of the paper's table, or all; may be repeated")
     steps: int = option(20_000, "training steps", paper=20_000, least=1)
     batch: int = option(128, "sets in a step", paper=128, least=1)
-    lr: float = option(1e-3, "learning rate of Adam, constant", paper=1e-3)
+    lr: float = option(1e-3, "learning rate of Adam", paper=1e-3)
+    drop: float = option(1.0, "fraction of the steps after which the learning rate is a tenth; 1: never", paper=1.0)
     n_max: int = option(10, "numbers in the largest set; the smallest has one", paper=10, least=1)
     evaluate_every: int = option(200, "steps between two evaluations", least=1)
     validation_sets: int = option(2_000, "sets to evaluate on while training", least=1)
     test_sets: int = option(10_000, "sets to test on", least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(self.drop <= 1, f"--drop must lie between 0 and 1, given {self.drop}")
 
 
 TITLE = "Maximum regression"
@@ -88,7 +93,8 @@ def answer(net: Network, X: np.ndarray, mask: np.ndarray) -> Tensor:
 
 def train(config: Config, run: Run) -> dict[str, float]:
     net = network(config)
-    optimizer, schedule = Adam(net.parameters(), lr=config.lr), constant(config.lr)
+    drops = [config.drop] if config.drop < 1 else []  # none: a constant learning rate
+    optimizer, schedule = Adam(net.parameters(), lr=config.lr), drop_at(config.lr, drops, config.steps)
     validation = draw(stream(TEST_SEED, VALIDATION), config.validation_sets, config.n_max)
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)

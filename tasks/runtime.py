@@ -89,7 +89,7 @@ def measure(net: Module, n: int, config: Config) -> dict[str, float]:
     step()  # the first call pays for what is loaded and compiled
     return {
         "forward": _seconds(forward, config) / config.batch,
-        "step": _seconds(step, config) / config.batch,
+        "both": _seconds(step, config) / config.batch,
         "memory": backend.peak_memory(step, config.device) / config.batch,
     }
 
@@ -118,11 +118,11 @@ def train(config: Config, run: Run) -> dict[str, Any]:
         run.folder.append(point)
         run.seconds += time.perf_counter() - begun
         points.append(point)
-        forward, step, memory = point["forward"] * config.sets, point["step"] * config.sets, point["memory"] / 2**20
+        forward, step, memory = point["forward"] * config.sets, point["both"] * config.sets, point["memory"] / 2**20
         print(f"  {name:5}{n:7,}  {forward:24,.1f}  {step:14,.1f}  {memory:12.2f}", flush=True)
     exponents = {
         f"{name} {what}": exponent([p for p in points if p["block"] == name], key, config.threshold)
-        for what, key in (("time", "step"), ("memory", "memory"))
+        for what, key in (("time", "both"), ("memory", "memory"))
         for name in ("SAB", "ISAB")
     }
     return {name: value for name, value in exponents.items() if value is not None} | {"points": points}
@@ -149,8 +149,8 @@ def runtime_figure(runs: list[Folder]) -> Figure:
     for name, label, color in (("SAB", "SAB(64, 8)", "#cc3311"), ("ISAB", "ISAB₄(64, 8)", "#0077bb")):
         points = [p for p in result["points"] if p["block"] == name]
         n, dots = [p["n"] for p in points], {"color": color, "marker": "o", "markersize": 3}
-        for key, text, style in (("step", "forward and backward", "-"), ("forward", "forward", ":")):
-            fit = f", grows as n^{result[f'{name} time']:.2f}" if key == "step" and f"{name} time" in result else ""
+        for key, text, style in (("both", "forward and backward", "-"), ("forward", "forward", ":")):
+            fit = f", grows as n^{result[f'{name} time']:.2f}" if key == "both" and f"{name} time" in result else ""
             left.plot(n, [p[key] * sets for p in points], style, **dots, label=f"{label} {text}{fit}")
         fit = f", grows as n^{result[f'{name} memory']:.2f}" if f"{name} memory" in result else ""
         right.plot(n, [p["memory"] / 2**20 for p in points], "-", **dots, label=f"{label}{fit}")

@@ -135,7 +135,7 @@ def test_the_modules_are_commands_as_well(tmp_path: Path):
         ("ISAB", 20),
         ("ISAB", 50),
     ]
-    assert all(p["forward"] > 0 and p["step"] > 0 and p["memory"] > 1000 for p in metrics["points"])
+    assert all(p["forward"] > 0 and p["both"] > 0 and p["memory"] > 1000 for p in metrics["points"])
     assert (tmp_path / "r" / "runtime.png").exists()
 
 
