@@ -101,6 +101,7 @@ class Folder:
             try:
                 if file.write(text) < len(text):
                     raise OSError("no room for the whole line")
+                os.fsync(file.fileno())  # before the checkpoint that counts on it
             except OSError:
                 file.truncate(before)
                 raise

@@ -92,20 +92,19 @@ class Run:
         """Take note of the step's loss; metrics.jsonl gets the mean since the last line."""
         on_host = backend.device_of(loss.data) == "cpu"
         value = loss.item() if on_host else loss.data.astype("float64")  # to look at it would make a GPU wait
-        if on_host and not math.isfinite(value):
-            raise Stopped(self._bad_end(f"the loss became {value}", self.done + 1))
+        if on_host:
+            self._require_finite("loss", value)
         self.notes["loss"] += value
         self.notes["count"] += 1
         if self.due(self.config.log_every):
-            mean = float(backend.to_host(self.notes["loss"])) / self.notes["count"]
-            if not math.isfinite(mean):
-                raise Stopped(self._bad_end(f"the loss became {mean}", self.done + 1))
-            self.record(loss=mean)
+            self.record(loss=backend.to_host(self.notes["loss"]) / self.notes["count"])
             self.notes.update(loss=0.0, count=0)
 
     def record(self, **metrics: float) -> None:
         """Put metrics of the present step into its line."""
-        self.line |= {name: float(value) for name, value in metrics.items()}
+        for name, value in metrics.items():
+            self._require_finite(name, value)
+            self.line[name] = float(value)
 
     def keep_best(self, model: Module, value: float) -> None:
         """Save the model as best.npz if the value, an error on validation sets, is the smallest so far."""
@@ -125,6 +124,10 @@ class Run:
         self.saved = self.done
         progress = {"step": self.done, "steps": self.config.steps, "seconds": round(self.seconds, 2)}
         self.folder.write(self.folder.progress, progress)
+
+    def _require_finite(self, name: str, value: float) -> None:
+        if not math.isfinite(value):
+            raise Stopped(self._bad_end(f"the {name} became {float(value)}", self.done + 1))
 
     def _bad_end(self, what: str, step: int) -> str:
         last = (

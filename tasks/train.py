@@ -17,7 +17,7 @@ from tasks import tables
 from tasks.folder import Folder, environment, read_json
 from tasks.options import Parser, Settings, UsageError, add_options, departures, flag, plain, slug
 from tasks.registry import TASKS, find_task
-from tasks.run import Run
+from tasks.run import Interrupted, Run
 
 RUNS = Path("runs")
 
@@ -165,6 +165,8 @@ def _perform(name: str, task: ModuleType, plan: Plan, which: str) -> None:
         folder.write(folder.result, result | environment())
         print(f"  {summary(task, metrics)}")
         draw(task, list(task.FIGURES), [folder], folder)
+        if run.asked_to_stop:  # in its very last step
+            raise Interrupted("this run is finished; others may be left")
 
 
 def summary(task: ModuleType, metrics: dict[str, Any]) -> str:
