@@ -10,6 +10,7 @@ under the network's answer (LL0) and after one step of EM from it (LL1), beside 
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,10 +25,9 @@ from minisets.architectures import ROWS, Network, parse
 from minisets.optim import Adam, drop_at
 from tasks import mixtures, plane
 from tasks.figures import by_label, learning_curves, protocol
-from tasks.folder import Folder, read_json
+from tasks.folder import Folder
 from tasks.mixtures import Mixture
 from tasks.options import Training, option
-from tasks.registry import find_task
 from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
 
 D = 2  # points on the plane
@@ -41,7 +41,7 @@ class Config(Training):
     batch: int = option(10, "sets in a step", paper=10, least=1)
     lr: float = option(1e-3, "learning rate of Adam", paper=1e-3)
     drop: float = option(0.7, "fraction of the steps after which the learning rate is a tenth", paper=0.7)
-    k: int = option(4, "components of a mixture", paper=4, least=1)
+    k: int = option(4, "components of a mixture", paper=4, least=2)
     n_min: int = option(100, "points of the smallest set", paper=100, least=1)
     n_max: int = option(500, "points of the largest set", paper=500, least=1)
     ragged: bool = option(False, "sets of different sizes in one batch, with masks; otherwise one size for each batch")
@@ -78,10 +78,11 @@ REFERENCES = {  # what no network had a part in, and the columns it stands in
     "Oracle": {"LL0": "oracle", "ARI0": "oracle ARI"},
     "EM to convergence": {"LL0": "EM", "ARI0": "EM ARI"},
 }
+REFERENCE_OPTIONS = ("k", "n_min", "n_max", "test_sets", "em_restarts")
 NOTES = (
     "LL0, LL1: mean log-likelihood of a point under the network's mixture, and after one EM step; more is better.",
     "ARI0, ARI1: adjusted Rand index of the labels they give.  Oracle: the mixtures that the sets were drawn from.",
-    "EM to convergence: from k-means++ centres, the best of several starts.",
+    "EM to convergence: from k-means++ centres, for each set the best of --em-restarts starts.",
 )
 
 
@@ -95,9 +96,9 @@ def draw(config: Config, rng: np.random.Generator, B: int, ragged: bool) -> tupl
 
 
 def unseen(config: Config, purpose: int, count: int) -> Iterator[tuple]:
-    """Sets to evaluate on, batch by batch, each of its own size; the same ones for every run."""
-    for i, first in enumerate(range(0, count, config.batch)):
-        yield draw(config, stream(TEST_SEED, purpose, i), min(config.batch, count - first), ragged=True)
+    """Sets to evaluate on, ten at a time, each of its own size; the same ones for every run."""
+    for i, first in enumerate(range(0, count, 10)):
+        yield draw(config, stream(TEST_SEED, purpose, i), min(10, count - first), ragged=True)
 
 
 # ---- model --------------------------------------------------------------------------------------------------------
@@ -188,7 +189,7 @@ def agreement(X: np.ndarray, mask: np.ndarray, labels: np.ndarray, mixture: Mixt
 
 def trained(run: Folder) -> tuple[Config, Network]:
     """The network that a run left behind."""
-    config = run.options(find_task(run.about()["task"]).Config)
+    config = dataclasses.replace(run.options(), device="cpu")  # wherever it was trained
     net = network(config)
     checkpoint.load(run.checkpoint, model=net)
     return config, net
@@ -201,7 +202,7 @@ def cluster_figure(runs: list[Folder]) -> Figure | None:
         kept = [run for run in group if run.checkpoint.exists()]
         if kept:
             config, net = trained(kept[0])
-            metrics = read_json(kept[0].result)["metrics"] if kept[0].result.exists() else {}
+            metrics = kept[0].outcome()["metrics"] if kept[0].result.exists() else {}
             scores = "".join(f"   {name} {metrics[name]:.3f}" for name in ("LL0", "LL1") if name in metrics)
             sets = [one for batch in unseen(config, TEST, 10) for one in _single(*batch)]
             rows[label + scores] = [(X, predict(net, X, mask)) for X, mask, _ in sets]
@@ -214,7 +215,7 @@ def cluster_figure(runs: list[Folder]) -> Figure | None:
 def inducing_figure(runs: list[Folder]) -> Figure | None:
     """What each inducing point of the last ISAB attends to on one test set, its heads averaged."""
     for run in runs:
-        if run.checkpoint.exists() and parse(run.about()["options"]["arch"]).encoder == "isab":
+        if run.checkpoint.exists() and parse(run.options().arch).encoder == "isab":
             config, net = trained(run)
             X, mask, _ = next(_single(*next(unseen(config, TEST, 10))))
             with record_attention(net) as seen, no_grad():

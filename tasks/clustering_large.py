@@ -17,7 +17,7 @@ from tasks.options import option
 @dataclass(frozen=True, kw_only=True)
 class Config(clustering.Config):
     arch: str = option("SAB (32) + PMA (6)", "architecture: a label of the paper's table, or all; may be repeated")
-    k: int = option(6, "components of a mixture", paper=6, least=1)
+    k: int = option(6, "components of a mixture", paper=6, least=2)
     n_min: int = option(1_000, "points of the smallest set", paper=1_000, least=1)
     n_max: int = option(5_000, "points of the largest set", paper=5_000, least=1)
 
@@ -31,8 +31,8 @@ PRESETS = {
     "paper": {},
 }
 QUICK_LABELS = ("rFF + Pooling", "SAB (32) + PMA (6)")
-COLUMNS, REFERENCES, NOTES, FIGURES = clustering.COLUMNS, clustering.REFERENCES, clustering.NOTES, clustering.FIGURES
-train = clustering.train
+COLUMNS, NOTES, FIGURES, train = clustering.COLUMNS, clustering.NOTES, clustering.FIGURES, clustering.train
+REFERENCES, REFERENCE_OPTIONS = clustering.REFERENCES, clustering.REFERENCE_OPTIONS
 
 if __name__ == "__main__":
     from tasks.command import main

@@ -9,7 +9,8 @@ minisets figure clustering                      the figures of the runs so far
 from __future__ import annotations
 
 import argparse
-import os
+import contextlib
+import dataclasses
 import shlex
 import sys
 from pathlib import Path
@@ -19,17 +20,20 @@ from autograd.backend import DeviceError
 from minisets.checkpoint import CheckpointError
 from tasks import tables
 from tasks.folder import Folder, find, read_json
-from tasks.options import Parser, UsageError
-from tasks.registry import TASKS, find_task
-from tasks.run import Interrupted, Stopped
+from tasks.options import Parser, UsageError, flag, plain
+from tasks.registry import TASKS, find_task, task_name
+from tasks.run import Interrupted, Stopped, mute
 from tasks.train import RUNS, draw, summary, train
 
 
 def main(argv: list[str] | None = None) -> int:
     """The exit code: 0; 1 for a run that broke down; 2 for a request that cannot be met; 130 after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
+    sys.stdout.reconfigure(errors="replace") if hasattr(sys.stdout, "reconfigure") else None  # ± on any terminal
     try:
-        return train(argv[1:]) if argv[:1] == ["train"] else _look(argv)
+        code = train(argv[1:]) if argv[:1] == ["train"] else _look(argv)
+        sys.stdout.flush()
+        return code
     except (UsageError, CheckpointError, DeviceError) as error:
         return _say(error, 2)
     except Stopped as error:
@@ -38,10 +42,15 @@ def main(argv: list[str] | None = None) -> int:
         again = ["minisets", *(part for part in argv if part != "--resume"), "--resume"]
         return _say(f"{error}; to go on: {shlex.join(again)}", 130)
     except KeyboardInterrupt:
-        return _say("interrupted; a run that was under way goes on after its last checkpoint with --resume", 130)
+        return _say("interrupted; with --resume a run goes on from what it had saved", 130)
+    except MemoryError as error:
+        return _say(f"there is not enough memory ({error}); try a smaller --batch, or smaller sets", 1)
     except BrokenPipeError:  # the reader of our output, head for example, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        mute()
         return 0
+    except OSError as error:
+        mute()
+        return _say(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
 
 
 def _say(sentence: object, code: int) -> int:
@@ -68,7 +77,7 @@ def _look(argv: list[str]) -> int:
     places = [place for place in arguments.runs if place.is_dir() or place != RUNS]  # nothing may have been run yet
     if arguments.command == "list":
         return _list(places)
-    name, task = arguments.task.replace("-", "_"), find_task(arguments.task)
+    name, task = task_name(arguments.task), find_task(arguments.task)
     runs = [folder for folder in find(places, name) if folder.result.exists()]
     if arguments.command == "table":
         print(getattr(tables, arguments.format)(name, runs))
@@ -83,6 +92,12 @@ def _figure(name: str, task: ModuleType, runs: list[Folder], figures: list[str],
             raise UsageError(f"{name} has no figure {figure!r}; it has {', '.join(task.FIGURES)}")
     if not runs:
         raise UsageError(f"there is no finished run of {name} there; minisets train {name} makes one")
+    protocols = [dataclasses.asdict(run.options()) for run in runs]
+    for key in protocols[0].keys() - {"arch", "seed", "device"}:
+        values = {options[key] for options in protocols}
+        if len(values) > 1:
+            said = " and ".join(map(plain, sorted(values)))
+            raise UsageError(f"these runs do not belong in one figure: {flag(key)} {said}; choose some by --runs")
     into.make()
     draw(task, figures, runs, into)
 
@@ -95,15 +110,18 @@ def _list(places: list[Path]) -> int:
         for label in task.LABELS:
             print(f"    --arch {label!r}")
         for folder in find(places, name):
-            print(f"    {folder.path}: {_state(task, folder)}")
+            try:
+                print(f"    {folder.path}: {_state(task, folder)}")
+            except UsageError as error:
+                print(f"    {folder.path}: {error}")
     return 0
 
 
 def _state(task: ModuleType, folder: Folder) -> str:
-    label = folder.about()["options"].get("arch", task.TITLE)
+    label = getattr(folder.options(), "arch", task.TITLE)
     if folder.result.exists():
-        return f"{label}, finished: {summary(task, read_json(folder.result)['metrics'])}"
-    if folder.progress.exists():
+        return f"{label}, finished: {summary(task, folder.outcome()['metrics'])}"
+    with contextlib.suppress(UsageError, KeyError, TypeError, ValueError):  # not there yet, or damaged
         progress = read_json(folder.progress)
         return f"{label}, at step {progress['step']:,} of {progress['steps']:,}"
     return f"{label}, begun"

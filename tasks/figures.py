@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from minisets.architectures import parse
-from tasks.folder import Folder, read_json
+from tasks.folder import Folder
 
 matplotlib.rcParams["svg.hashsalt"] = "minisets"  # the same figure, the same file
 COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # told apart by most eyes
@@ -33,13 +33,13 @@ def by_label(runs: list[Folder]) -> dict[str, list[Folder]]:
     """Runs of each architecture, in the order of their first."""
     groups: dict[str, list[Folder]] = {}
     for run in runs:
-        groups.setdefault(run.about()["options"]["arch"], []).append(run)
+        groups.setdefault(run.options().arch, []).append(run)
     return groups
 
 
 def protocol(runs: list[Folder]) -> str:
     """How they were trained, for a title: presets and steps."""
-    kinds = {(run.about()["preset"], run.about()["options"]["steps"], run.about()["options"]["style"]) for run in runs}
+    kinds = {(run.about()["preset"], run.options().steps, run.options().style) for run in runs}
     return "; ".join(f"preset {preset}, {steps:,} steps, style {style}" for preset, steps, style in sorted(kinds))
 
 
@@ -56,7 +56,7 @@ def learning_curves(
             axis.set(xlabel="step", ylabel=title, yscale=scale)
             axis.grid(alpha=0.25)
             for text, key in (references or {}).items():
-                result = next((read_json(run.result)["metrics"] for run in runs if run.result.exists()), {})
+                result = next((run.outcome()["metrics"] for run in runs if run.result.exists()), {})
                 if key in result:
                     axis.axhline(result[key], color="#999999", linewidth=1, label=text)
             seen = np.concatenate(values)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.metadata
 import io
 import json
 import os
@@ -22,12 +23,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import scipy
 
 from minisets.files import whole
 from tasks.options import Settings, UsageError, from_json
+from tasks.registry import TASKS, find_task
 
 try:
     import fcntl
@@ -49,35 +50,50 @@ class Folder:
     def about(self) -> dict[str, Any]:
         """config.json, with the task, the preset, the options and the versions."""
         about = read_json(self.config)
-        if not isinstance(about, dict) or not {"task", "preset", "options"} <= about.keys():
+        if (
+            not isinstance(about, dict)
+            or not {"task", "preset", "options"} <= about.keys()
+            or about["task"] not in TASKS
+        ):
             raise UsageError(f"{self.config} is not the configuration of a run")
         return about
 
-    def options(self, Config: type[Settings]) -> Settings:
-        return from_json(Config, self.about()["options"], str(self.config))
+    def options(self) -> Settings:
+        """The options in config.json, as the task's own Config."""
+        about = self.about()
+        return from_json(find_task(about["task"]).Config, about["options"], str(self.config))
+
+    def outcome(self) -> dict[str, Any]:
+        """result.json, with the metrics and the seconds."""
+        result = read_json(self.result)
+        whole = isinstance(result, dict) and isinstance(result.get("metrics"), dict)
+        if not (whole and isinstance(result.get("seconds"), int | float)):
+            raise UsageError(f"{self.result} is not the result of a run")
+        return result
 
     def lines(self) -> list[dict[str, Any]]:
         """metrics.jsonl; a last line that a crash cut off is passed over."""
         if not self.metrics.exists():
             return []
+        with sentences(f"cannot read {self.metrics}"):
+            *complete, _ = self.metrics.read_bytes().split(b"\n")
         lines = []
-        with _sentences(f"cannot read {self.metrics}"), open(self.metrics, encoding="utf-8") as file:
-            text = file.read()
-        for number, line in enumerate(text.splitlines(keepends=True), 1):
-            if not line.endswith("\n"):
-                break
+        for number, text in enumerate(complete, 1):
             try:
-                value = json.loads(line)
-                value["step"] + 1  # a line without a step is none of ours
+                line = json.loads(text)
+                lines.append(line | {"step": int(line["step"])})
             except (ValueError, KeyError, TypeError):
                 raise UsageError(f"{self.metrics} is damaged in line {number}") from None
-            lines.append(value)
         return lines
+
+    def files(self) -> list[Path]:
+        """Whatever a run has left in the folder."""
+        return [path for path in (self.config, self.metrics, self.checkpoint, self.result) if path.exists()]
 
     # ---- writing ---------------------------------------------------------------------------------------------------
 
     def make(self) -> None:
-        with _sentences(f"cannot write to the folder {self.path}"):
+        with sentences(f"cannot write to the folder {self.path}"):
             self.path.mkdir(parents=True, exist_ok=True)
 
     def begin(self, task: str, preset: str, config: Settings) -> None:
@@ -91,12 +107,12 @@ class Folder:
         self.write_bytes(path, (text + "\n").encode())
 
     def write_bytes(self, path: Path, content: bytes) -> None:
-        with _sentences(f"cannot write {path}"), whole(path) as file:
+        with sentences(f"cannot write {path}"), whole(path) as file:
             file.write(content)
 
     def append(self, line: dict[str, Any]) -> None:
         """Add a line to metrics.jsonl, all of it or nothing."""
-        with _sentences(f"cannot write {self.metrics}"), open(self.metrics, "ab", buffering=0) as file:
+        with sentences(f"cannot write {self.metrics}"), open(self.metrics, "ab", buffering=0) as file:
             text, before = (json.dumps(line) + "\n").encode(), file.seek(0, os.SEEK_END)
             try:
                 if file.write(text) < len(text):
@@ -125,7 +141,7 @@ class Folder:
         if fcntl is None:
             yield
             return
-        with _sentences(f"cannot write to the folder {self.path}"):
+        with sentences(f"cannot write to the folder {self.path}"):
             handle = os.open(self.path, os.O_RDONLY)
         try:
             try:
@@ -139,24 +155,22 @@ class Folder:
             os.close(handle)
 
 
+THREADS = ("MINISETS_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
 def environment() -> dict[str, Any]:
     """Versions and machine: what a result may depend on in its last bits."""
-    threads = {name: os.environ[name] for name in THREADS if name in os.environ}
     versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
+    with contextlib.suppress(Exception):  # absent where the project is not installed
+        versions["minisets"] = importlib.metadata.version("minisets")
+    with contextlib.suppress(Exception):  # NumPy's build notes are not the same everywhere
+        blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        versions["blas"] = f"{blas['name']} {blas['version']}"
     if "cupy" in sys.modules:
         versions["cupy"] = sys.modules["cupy"].__version__
-    return {
-        "versions": versions | {"matplotlib": matplotlib.__version__},
-        "machine": {
-            "system": platform.system(),
-            "processor": _processor(),
-            "cores": os.cpu_count(),
-            "threads": threads,
-        },
-    }
-
-
-THREADS = ("MINISETS_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    threads = {name: os.environ[name] for name in THREADS if name in os.environ}
+    machine = {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count(), "threads": threads}
+    return {"versions": versions, "machine": machine}
 
 
 def _processor() -> str:
@@ -166,7 +180,7 @@ def _processor() -> str:
 
 
 def read_json(path: Path) -> Any:
-    with _sentences(f"cannot read {path}"):
+    with sentences(f"cannot read {path}"):
         text = path.read_bytes()
     try:
         return json.loads(text)
@@ -175,7 +189,7 @@ def read_json(path: Path) -> Any:
 
 
 @contextlib.contextmanager
-def _sentences(what: str) -> Iterator[None]:
+def sentences(what: str) -> Iterator[None]:
     """Trouble with the disk as one sentence."""
     try:
         yield
@@ -184,11 +198,16 @@ def _sentences(what: str) -> Iterator[None]:
 
 
 def find(places: list[Path], task: str) -> list[Folder]:
-    """All runs of a task in and under the given folders, in the order of their names."""
-    found = []
+    """All runs of a task in and under the given folders, each once, in the order of their names."""
+    found = {}
     for place in places:
         if not place.is_dir():
             raise UsageError(f"there is no folder {place}; --runs takes folders that hold runs")
-        folders = [Folder(path.parent) for path in sorted(place.rglob("config.json"))]
-        found += [folder for folder in folders if folder.about()["task"] == task]
-    return found
+        for path in sorted(place.rglob("config.json")):
+            folder = Folder(path.parent)
+            try:
+                if folder.about()["task"] == task:
+                    found[path.resolve()] = folder
+            except UsageError as error:  # somebody else's config.json, or a damaged one
+                print(f"minisets: passed over: {error}", file=sys.stderr)
+    return list(found.values())

@@ -21,7 +21,7 @@ from minisets import build
 from minisets.architectures import ROWS, Network
 from minisets.optim import Adam, drop_at
 from tasks.figures import by_label, learning_curves, look, protocol
-from tasks.folder import Folder, read_json
+from tasks.folder import Folder
 from tasks.options import Training, option
 from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
 
@@ -49,12 +49,14 @@ class Config(Training):
 TITLE = "Maximum regression"
 LABELS = QUICK_LABELS = ROWS["max_regression"]
 PRESETS = {"quick": {"steps": 4_000}, "paper": {}}
-COLUMNS = {"MAE": "MAE", "MAE last": "MAE, last weights"}
+COLUMNS = {"MAE last": "MAE, last weights", "MAE": "MAE, chosen weights"}
 REFERENCES = {"A constant": {"MAE": "constant"}}
+REFERENCE_OPTIONS = ("n_max", "test_sets")
 NOTES = (
     "MAE: mean absolute error in the maximum of unseen sets of numbers from [0, 100]; lower is better.",
-    "With a constant learning rate the error goes up and down from step to step.  Reported are the weights with the",
-    "smallest error on validation sets, and beside them the last ones.  A constant: always the median of all maxima.",
+    "With a constant learning rate the error goes up and down from step to step.  Chosen are the weights with the",
+    "smallest error on validation sets; the paper does not say which weights it reports, nor how it scales the numbers",
+    "(here to [0, 1]).  A constant: always the median of all maxima.",
 )
 
 
@@ -137,7 +139,7 @@ def error_by_size(runs: list[Folder]) -> Figure:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for label, group in by_label(runs).items():
-        curves = [read_json(run.result)["metrics"]["MAE of size"] for run in group]
+        curves = [run.outcome()["metrics"]["MAE of size"] for run in group]
         n = sorted(map(int, set.intersection(*(set(curve) for curve in curves))))
         heights = np.array([[curve[str(i)] for i in n] for curve in curves])
         axes.plot(n, heights.mean(axis=0), **look(label), linewidth=1.5)

@@ -107,11 +107,11 @@ def em(X: np.ndarray, mask: np.ndarray, mixture: Mixture, *, tolerance: float = 
     for _ in range(limit):
         r, log_p = _expect(X[going], mask[going], mixture)
         gains = log_p - before >= tolerance
-        final.log_pi[going], final.mu[going], final.sigma[going] = mixture.log_pi, mixture.mu, mixture.sigma
         going, before, r, mixture = going[gains], log_p[gains], r[gains], _take(mixture, gains)
         if not len(going):
             break
         mixture = _maximise(X[going], mask[going], mixture, r)
+        final.log_pi[going], final.mu[going], final.sigma[going] = mixture.log_pi, mixture.mu, mixture.sigma
     return final
 
 
@@ -140,6 +140,7 @@ def _plus_plus(rng: np.random.Generator, X: np.ndarray, mask: np.ndarray, k: int
     weight = mask.astype(float)  # the first: any point
     centres = []
     for _ in range(k):
+        weight = np.where(weight.sum(axis=1, keepdims=True) > 0, weight, mask)  # any, if all points are centres
         total = np.cumsum(weight, axis=1)
         chosen = (total <= rng.uniform(size=(len(X), 1)) * total[:, -1:]).sum(axis=1).clip(max=X.shape[1] - 1)
         centres.append(X[np.arange(len(X)), chosen])

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograd.backend import DeviceError, to_device
-from minisets.architectures import parse
+from minisets.architectures import ROWS, parse
 from minisets.style import STYLES
 
 UNSAID = object()  # the paper has no word on it, or it cannot matter
@@ -49,7 +49,7 @@ class Settings:
             name, choices = flag(field.name), field.metadata["choices"]
             if choices and value not in choices:
                 raise UsageError(f"{name} must be one of {', '.join(map(str, choices))}; given {value!r}")
-            if least is not None and not (math.isfinite(value) and value >= least):
+            if least is not None and value < least:
                 raise UsageError(f"{name} must be at least {least:,}, given {value}")
             if isinstance(value, float) and not (math.isfinite(value) and value > 0):
                 raise UsageError(f"{name} must be a positive number, given {value}")
@@ -81,10 +81,16 @@ class Training(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        try:
-            parse(self.arch)
-        except ValueError as error:
-            raise UsageError(f"--arch: {error}") from None
+        object.__setattr__(self, "arch", printed_label(self.arch))
+
+
+def printed_label(text: str) -> str:
+    """A label as the paper's tables print it, however it is written: "isab(16)+pma" -> "ISAB (16) + PMA"."""
+    try:
+        label = parse(text)
+    except ValueError as error:
+        raise UsageError(f"--arch: {error}") from None
+    return next((row for rows in ROWS.values() for row in rows if parse(row) == label), text.strip())
 
 
 def flag(name: str) -> str:
@@ -119,22 +125,27 @@ def add_options(parser: argparse.ArgumentParser, Config: type[Settings]) -> None
         if kind is bool:
             settings["action"] = argparse.BooleanOptionalAction
         else:
-            settings |= {"type": _number(kind), "metavar": "|".join(about["choices"]) or "VALUE"}
+            settings |= {"type": reader(kind), "metavar": "|".join(about["choices"]) or "VALUE"}
         if field.name == "arch":
             settings |= {"action": "append", "metavar": "LABEL"}
         parser.add_argument(flag(field.name), **settings)
 
 
-def _number(kind: type) -> Any:
-    """What reads a value from the command line; 50,000 and 5e4 are whole numbers as well."""
+def reader(kind: type) -> Any:
+    """What reads a value of this kind from the command line; 50,000 and 5e4 are whole numbers as well."""
     if kind is str:
         return str
 
     def read(text: str) -> float:
+        thousands = kind is int and re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text)
+        digits = text.replace(",", "") if thousands else text
         try:
-            value = float(text.replace(",", ""))
-            if kind is float or value == int(value):
-                return kind(value)
+            return kind(digits)
+        except ValueError:
+            pass
+        try:
+            if kind is int and float(digits) == int(float(digits)):
+                return int(float(digits))
         except (ValueError, OverflowError):
             pass
         expected = "a whole number" if kind is int else "a number"
@@ -152,6 +163,8 @@ def from_json(Config: type[Settings], values: Mapping[str, Any], source: str) ->
     """The configuration in a config.json, or a sentence about what is wrong with it; what is absent is the default."""
     types = {field.name: {"int": int, "float": (int, float), "str": str, "bool": bool}[field.type]
              for field in dataclasses.fields(Config)}  # fmt: skip
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{source} has no options that this version can read")
     wrong = [name for name, value in values.items() if name not in types or not isinstance(value, types[name])]
     if wrong:
         raise UsageError(f"{source} has a {wrong[0]!r} that this version does not know or cannot read")

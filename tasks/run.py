@@ -15,6 +15,7 @@ resumed, a run therefore ends with the bits it would have had.
 from __future__ import annotations
 
 import math
+import os
 import signal
 import sys
 import threading
@@ -38,6 +39,19 @@ TRAINING, VALIDATION, TEST, WEIGHTS = range(4)  # what a stream is for
 def stream(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
     """The random numbers of one step: a function of the seed, the purpose and the step, and of nothing before them."""
     return np.random.default_rng([seed, purpose, step])
+
+
+def say(text: str) -> None:
+    """Print a line; a run goes on if nobody can read it any more (a closed pipe, a log on a full disk)."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        mute()
+
+
+def mute() -> None:
+    """Send what is still to be printed nowhere, and not into an error at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Stopped(Exception):
@@ -194,8 +208,8 @@ class _Bar:
         elif line.keys() - {"loss"}:
             done, total = self.run.done, self.run.config.steps
             pace = (done - self.first) / (time.perf_counter() - self.start)
-            left = time.strftime("%H:%M:%S", time.gmtime((total - done) / pace))
-            print(f"  step {done:,} of {total:,}  {text}  {pace:.1f} steps/s  {left} left", flush=True)
+            left = tqdm.format_interval((total - done) / pace)
+            say(f"  step {done:,} of {total:,}  {text}  {pace:.1f} steps/s  {left} left")
 
     def __exit__(self, *exception: Any) -> None:
         self.bar.close()

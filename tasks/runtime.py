@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 from autograd import backend
 from minisets import ISAB, SAB
 from minisets.nn import Module
-from tasks.folder import Folder, read_json
-from tasks.options import Settings, option
-from tasks.run import WEIGHTS, Run, stream
+from tasks.folder import Folder
+from tasks.options import Settings, flag, option
+from tasks.run import WEIGHTS, Run, say, stream
 
 D_IN, D, HEADS, M = 3, 64, 8, 4
 
@@ -42,6 +42,12 @@ class Config(Settings):
         500, "fit the growth to sets of at least this size; below, calls cost more than numbers", least=1
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("n_sab", "n_isab"):
+            low, high = self.n_min, getattr(self, name)
+            self.require(low <= high, f"--n-min {low} is more than {flag(name)} {high}")
+
 
 TITLE = "Runtime of SAB(64, 8) and ISAB₄(64, 8)"
 LABELS = QUICK_LABELS = ()
@@ -53,6 +59,7 @@ COLUMNS = {
     "ISAB memory": "ISAB memory ~ n^",
 }
 REFERENCES: dict[str, dict[str, str]] = {}
+REFERENCE_OPTIONS = ()
 NOTES = (
     "Exponents fitted to forward and backward together.  The paper has a figure and no numbers.",
     "Time depends on the machine: result.json names it.",
@@ -71,7 +78,7 @@ def block(name: str, config: Config) -> Module:
 def sizes(low: int, high: int) -> list[int]:
     """10, 20, 50, 100, …: from low to high, both included."""
     series = {digit * 10**power for power in range(9) for digit in (1, 2, 5)}
-    return sorted({n for n in series if low < n < high} | {low, high} if low < high else {high})
+    return sorted({n for n in series if low < n < high} | {low, high})
 
 
 def measure(net: Module, n: int, config: Config) -> dict[str, float]:
@@ -109,17 +116,19 @@ def train(config: Config, run: Run) -> dict[str, Any]:
     """Nothing is trained here; sizes that were measured before an interruption are not measured again."""
     run.folder.rewind(sys.maxsize)
     points = run.folder.lines()
+    run.seconds = sum(point.get("spent", 0) for point in points)
     largest = {"SAB": config.n_sab, "ISAB": config.n_isab}
     plan = [(name, n) for name, high in largest.items() for n in sizes(config.n_min, high)]
-    print(f"  {'':5}{'n':>7}  {f'seconds for {config.sets:,} sets':>24}  {'with backward':>14}  {'MiB at peak':>12}")
+    say(f"  {'':5}{'n':>7}  {f'seconds for {config.sets:,} sets':>24}  {'with backward':>14}  {'MiB at peak':>12}")
     for i, (name, n) in enumerate(plan[len(points) :], start=len(points) + 1):
         begun = time.perf_counter()
         point = {"step": i, "block": name, "n": n, **measure(block(name, config), n, config)}
+        point["spent"] = time.perf_counter() - begun
         run.folder.append(point)
-        run.seconds += time.perf_counter() - begun
+        run.seconds += point["spent"]
         points.append(point)
         forward, step, memory = point["forward"] * config.sets, point["both"] * config.sets, point["memory"] / 2**20
-        print(f"  {name:5}{n:7,}  {forward:24,.1f}  {step:14,.1f}  {memory:12.2f}", flush=True)
+        say(f"  {name:5}{n:7,}  {forward:24,.1f}  {step:14,.1f}  {memory:12.2f}")
     exponents = {
         f"{name} {what}": exponent([p for p in points if p["block"] == name], key, config.threshold)
         for what, key in (("time", "both"), ("memory", "memory"))
@@ -142,7 +151,7 @@ def exponent(points: list[dict[str, Any]], key: str, threshold: int) -> float | 
 
 def runtime_figure(runs: list[Folder]) -> Figure:
     """The supplement's figure, with memory beside it; of several runs the last."""
-    about, result = runs[-1].about(), read_json(runs[-1].result)["metrics"]
+    about, result = runs[-1].about(), runs[-1].outcome()["metrics"]
     sets = about["options"]["sets"]
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)

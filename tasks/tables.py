@@ -6,53 +6,68 @@ that is not the paper's protocol carries a mark, and a note below says where it 
 
 from __future__ import annotations
 
+import dataclasses
 import json as json_module
 import statistics
+from types import ModuleType
 from typing import Any
 
 from tasks import paper
-from tasks.folder import Folder, read_json
-from tasks.options import UsageError, plain
+from tasks.folder import Folder
+from tasks.options import Settings, departures, plain
 from tasks.registry import find_task
 
 
 def rows(task: str, runs: list[Folder]) -> list[dict[str, Any]]:
     """The table as data: references first, then every architecture that was trained or that the paper has."""
     module, printed = find_task(task), paper.TABLES.get(task, {})
-    groups: dict[str, list[dict]] = {}
+    groups: dict[Settings, dict[int, dict]] = {}  # protocol and architecture -> seed -> result
     for folder in runs:
         if folder.result.exists():
-            result = _result(folder)
-            key = {name: value for name, value in result["options"].items() if name not in ("seed", "device")}
-            groups.setdefault(json_module.dumps(key, sort_keys=True), []).append(result)
+            options = folder.options()
+            protocol = dataclasses.replace(options, seed=0, device="cpu")  # a device changes the time, not the task
+            groups.setdefault(protocol, {})[options.seed] = folder.outcome() | {"preset": folder.about()["preset"]}
+    return _references(module, printed, groups) + _networks(task, module, printed, groups)
 
+
+def _references(module: ModuleType, printed: dict, groups: dict[Settings, dict[int, dict]]) -> list[dict[str, Any]]:
+    """What no network has a part in, once for each choice of the options that it depends on."""
+    known: dict[tuple, tuple[Settings, dict]] = {}
+    for protocol, seeds in groups.items():
+        key = tuple(getattr(protocol, name) for name in module.REFERENCE_OPTIONS)
+        known.setdefault(key, (protocol, next(iter(seeds.values()))))
     table = []
-    for label, metrics in module.REFERENCES.items():
-        found = {r["preset"]: {column: [r["metrics"][name]] for column, name in metrics.items() if name in r["metrics"]}
-                 for group in groups.values() for r in group}  # fmt: skip
-        shown = [(preset, _spread(values)) for preset, values in found.items() if values] or [(None, {})]
-        for preset, ours in shown:
-            if ours or label in printed:
-                table.append({"label": label, "ours": ours, "paper": printed.get(label, {}), "preset": preset})
-    trained = {label: [] for label in module.LABELS}
-    for group in groups.values():
-        trained.setdefault(group[0]["options"].get("arch", task), []).append(group)
-    for label, found in trained.items():
-        row = {"label": label, "paper": printed.get(label, {})}
-        table += [row | _row(group, list(module.COLUMNS)) for group in found] or [row | {"ours": {}, "preset": None}]
+    for label, columns in module.REFERENCES.items():
+        row = {"label": label, "paper": printed.get(label, {}), "ours": {}, "preset": None}
+        found = []
+        for protocol, result in known.values():
+            ours = {column: [result["metrics"][name]] for column, name in columns.items() if name in result["metrics"]}
+            strange = {k: v for k, v in departures(protocol).items() if k in module.REFERENCE_OPTIONS}
+            if ours:
+                found.append(row | {"ours": _spread(ours), "preset": result["preset"], "departures": strange})
+        table += found or ([row] if label in printed else [])
     return table
 
 
-def _row(group: list[dict], columns: list[str]) -> dict[str, Any]:
-    first, together = group[0], {name: [r["metrics"].get(name) for r in group] for name in columns}
-    return {
-        "ours": _spread({name: values for name, values in together.items() if None not in values}),
-        "preset": first["preset"],
-        "seeds": sorted(r["options"]["seed"] for r in group),
-        "steps": first["options"].get("steps"),
-        "seconds": statistics.mean(r["seconds"] for r in group),
-        "departures": first["departures"],
-    }
+def _networks(task: str, module: ModuleType, printed: dict, groups: dict) -> list[dict[str, Any]]:
+    trained: dict[str, list] = {label: [] for label in module.LABELS}
+    for protocol, seeds in groups.items():
+        results = list(seeds.values())
+        metrics = {name: [r["metrics"].get(name) for r in results] for name in module.COLUMNS}
+        row = {
+            "ours": _spread({name: values for name, values in metrics.items() if None not in values}),
+            "preset": results[0]["preset"],
+            "seeds": sorted(seeds),
+            "steps": getattr(protocol, "steps", None),
+            "seconds": statistics.mean(r["seconds"] for r in results),
+            "departures": departures(protocol),
+        }
+        trained.setdefault(getattr(protocol, "arch", task), []).append(row)
+    table = []
+    for label, found in trained.items():
+        row = {"label": label, "paper": printed.get(label, {})}
+        table += [row | one for one in found] or [row | {"ours": {}, "preset": None}]
+    return table
 
 
 def _spread(metrics: dict[str, list[float]]) -> dict[str, dict[str, float]]:
@@ -60,14 +75,6 @@ def _spread(metrics: dict[str, list[float]]) -> dict[str, dict[str, float]]:
         name: {"mean": statistics.mean(values)} | ({"std": statistics.stdev(values)} if len(values) > 1 else {})
         for name, values in metrics.items()
     }
-
-
-def _result(folder: Folder) -> dict[str, Any]:
-    result = read_json(folder.result)
-    expected = {"task", "preset", "options", "metrics", "seconds", "departures"}
-    if not isinstance(result, dict) or not expected <= result.keys():
-        raise UsageError(f"{folder.result} is not the result of a run")
-    return result
 
 
 # ---- the three forms ----------------------------------------------------------------------------------------------
@@ -105,7 +112,7 @@ def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], l
             said = ", ".join(
                 f"{name} {plain(ours)} (paper: {plain(theirs)})" for name, (ours, theirs) in departures.items()
             )
-            mark = " " + notes.setdefault(said, "*" * (len(notes) + 1))
+            mark = " " + notes.setdefault(said, f"[{len(notes) + 1}]")
         line = [row["label"] + mark]
         for name in module.COLUMNS:
             line.append(_number(row["ours"].get(name)))

@@ -14,10 +14,21 @@ import numpy as np
 
 from autograd import backend
 from tasks import tables
-from tasks.folder import Folder, environment, read_json
-from tasks.options import Parser, Settings, UsageError, add_options, departures, flag, plain, slug
-from tasks.registry import TASKS, find_task
-from tasks.run import Interrupted, Run
+from tasks.folder import Folder, environment
+from tasks.options import (
+    Parser,
+    Settings,
+    UsageError,
+    add_options,
+    departures,
+    flag,
+    plain,
+    printed_label,
+    reader,
+    slug,
+)
+from tasks.registry import TASKS, find_task, task_name
+from tasks.run import Interrupted, Run, say
 
 RUNS = Path("runs")
 
@@ -37,7 +48,7 @@ def train(argv: list[str]) -> int:
         parser = Parser(prog="minisets train", usage="minisets train TASK [options]")
         parser.add_argument("task", metavar="TASK", help=f"{', '.join(TASKS)}; TASK --help has its options")
         argv = [parser.parse_args(argv).task]
-    name, task = argv[0].replace("-", "_"), find_task(argv[0])
+    name, task = task_name(argv[0]), find_task(argv[0])
     given = vars(_parser(name, task).parse_args(argv[1:]))
     preset, seeds, out, resume = (given.pop(key) for key in ("preset", "seeds", "out", "resume"))
     if out and out.exists() and not out.is_dir():
@@ -53,10 +64,12 @@ def train(argv: list[str]) -> int:
         _refuse_unless_free(name, plan, resume)
     backend.keep_memory()
     for i, plan in enumerate(plans, 1):
-        _perform(name, task, plan, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
+        go_on = _perform(name, task, plan, resume, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
+        if i < len(plans) and not go_on:
+            raise Interrupted(f"stopped after {i} of {len(plans)} runs")
     if len(plans) > 1:
         folders, together = [plan.folder for plan in plans], Folder(out or RUNS / name / plans[0].preset)
-        print(f"\n{tables.text(name, folders)}")
+        say(f"\n{tables.text(name, folders)}")
         draw(task, list(task.FIGURES), folders, together)
     return 0
 
@@ -69,14 +82,22 @@ def _parser(name: str, task: ModuleType) -> Parser:
     look = {"description": task.__doc__, "formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = Parser(prog=f"minisets train {name}", allow_abbrev=False, **look)
     parser.add_argument("--preset", choices=tuple(presets), help="; ".join(presets.values()) + " (default: quick)")
-    parser.add_argument(
-        "--seeds", type=int, default=1, metavar="COUNT", help="so many seeds, from --seed on (default: 1)"
-    )
+    many = "so many seeds, from --seed on (default: 1)"
+    parser.add_argument("--seeds", type=reader(int), default=1, metavar="COUNT", help=many)
     where = f"folder of the run, or of several runs the folder that holds theirs (default: runs/{name}/PRESET)"
-    parser.add_argument("--out", type=Path, metavar="DIR", help=where)
+    parser.add_argument("--out", type=_folder, metavar="DIR", help=where)
     parser.add_argument("--resume", action="store_true", help="go on where a run in the same folder stopped")
     add_options(parser, task.Config)
     return parser
+
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a folder, given an empty one")
+    return Path(text)
+
+
+# ---- what is to be run, and may it ----------------------------------------------------------------------------------
 
 
 def _asked_for(
@@ -85,94 +106,107 @@ def _asked_for(
     """The runs that the options ask for: every architecture with every seed."""
     given = task.PRESETS[preset] | given
     labels = given.pop("arch", task.LABELS if preset == "paper" else task.QUICK_LABELS)
-    labels = task.LABELS if "all" in labels else tuple(dict.fromkeys(labels))
-    archs = [{"arch": label} for label in labels] or [{}]
+    labels = [row for label in labels for row in (task.LABELS if label == "all" else [printed_label(label)])]
+    archs = [{"arch": label} for label in dict.fromkeys(labels)] or [{}]
     first = given.pop("seed", 0)
     configs = [task.Config(**given, **arch, seed=first + i) for arch in archs for i in range(seeds)]
     if len(configs) == 1 and out:
         return [Plan(Folder(out), preset, configs[0])]
+    if out and Folder(out).files():
+        raise UsageError(f"{out} holds a single run; the folders of several runs need another --out")
     root = out or RUNS / name / preset
     return [Plan(Folder(root / f"{slug(getattr(c, 'arch', name))}-seed{c.seed}"), preset, c) for c in configs]
 
 
 def _stored(name: str, task: ModuleType, folder: Folder, preset: str | None, given: dict[str, Any], seeds: int) -> Plan:
     """The run in the folder, as its config.json says; options may repeat that, and not ask for something else."""
-    about = folder.about()
-    _same_task(name, folder, about)
-    config = folder.options(task.Config)
-    old = dataclasses.asdict(config)
-    if preset:
-        given = (
-            dataclasses.asdict(task.Config(**task.PRESETS[preset]))
-            | {k: old[k] for k in ("arch", "seed") if k in old}
-            | given
-        )
-    if "arch" in given and isinstance(given["arch"], list):
-        given["arch"] = " and ".join(given["arch"])
     if seeds > 1:
         raise UsageError(f"{folder.path} holds a single run; --seeds {seeds} needs another --out")
-    _same_options(folder, old, old | given)
-    return Plan(folder, about["preset"], config)
+    _same_task(name, folder)
+    config = folder.options()
+    wanted = dataclasses.asdict(config)
+    if preset:
+        kept = {key: wanted[key] for key in ("arch", "seed") if key in wanted}
+        wanted = dataclasses.asdict(task.Config(**task.PRESETS[preset])) | kept
+    if "arch" in given:
+        given["arch"] = " and ".join(map(printed_label, given["arch"]))
+    _same_options(folder, wanted | given)
+    return Plan(folder, folder.about()["preset"], config)
 
 
 def _refuse_unless_free(name: str, plan: Plan, resume: bool) -> None:
     """A folder is free if nobody ran there, or if it holds the very run that is to be resumed."""
     folder = plan.folder
     if folder.config.exists():
-        about = folder.about()
-        _same_task(name, folder, about)
-        _same_options(folder, about["options"], dataclasses.asdict(plan.config))
+        _same_task(name, folder)
+        _same_options(folder, dataclasses.asdict(plan.config))
         if not resume:
             raise UsageError(
                 f"{folder.path} holds this run already; --resume goes on with it, another --out begins anew"
             )
+    elif folder.files():
+        raise UsageError(f"{folder.path} holds {folder.files()[0].name}, but no config.json; choose another --out")
 
 
-def _same_task(name: str, folder: Folder, about: dict[str, Any]) -> None:
-    if about["task"] != name:
-        raise UsageError(f"{folder.path} holds a run of {about['task']}, not of {name}; choose another --out")
+def _same_task(name: str, folder: Folder) -> None:
+    other = folder.about()["task"]
+    if other != name:
+        raise UsageError(f"{folder.path} holds a run of {other}, not of {name}; choose another --out")
 
 
-def _same_options(folder: Folder, old: dict[str, Any], new: dict[str, Any]) -> None:
-    if old != new:
-        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-        said = "; ".join(f"{flag(name)} {old.get(name)} there, {new.get(name)} here" for name in names)
+def _same_options(folder: Folder, wanted: dict[str, Any]) -> None:
+    old = dataclasses.asdict(folder.options())
+    names = [name for name in old if old[name] != wanted[name]]
+    if names:
+        said = "; ".join(f"{flag(name)} {old[name]} there, {wanted[name]} here" for name in names)
         raise UsageError(f"{folder.path} holds a run with another configuration ({said}); choose another --out")
 
 
-def _perform(name: str, task: ModuleType, plan: Plan, which: str) -> None:
-    """One run, from wherever it is to its result and its figures."""
+# ---- running --------------------------------------------------------------------------------------------------------
+
+
+def _perform(name: str, task: ModuleType, plan: Plan, resume: bool, which: str) -> bool:
+    """One run, from wherever it is to its result and its figures; False if it was asked to stop at its end."""
     folder, config = plan.folder, plan.config
     title = getattr(config, "arch", task.TITLE)
-    print(f"{which}{name}: {title}, seed {config.seed}, preset {plan.preset} -> {folder.path}", flush=True)
-    if folder.result.exists():
-        print(f"  finished already: {summary(task, read_json(folder.result)['metrics'])}")
-        with folder.held():  # killed while it drew, it has figures left to draw
-            draw(task, [name for name in task.FIGURES if not (folder.path / f"{name}.png").exists()], [folder], folder)
-        return
-    if folder.config.exists():
-        then, now = folder.about().get("versions"), environment()["versions"]
-        if then != now:
-            print(f"  begun with {then}, now {now}: the last bits may differ", file=sys.stderr)
-    else:
-        folder.begin(name, plan.preset, config)
+    folder.make()
+    say(f"{which}{name}: {title}, seed {config.seed}, preset {plan.preset} -> {folder.path}")
     with folder.held():
+        _refuse_unless_free(name, plan, resume)  # another process may have been here since
+        if folder.result.exists():
+            say(f"  finished already: {summary(task, folder.outcome()['metrics'])}")
+            left = [figure for figure in task.FIGURES if not (folder.path / f"{figure}.png").exists()]
+            draw(task, left, [folder], folder)  # it may have been killed while it drew
+            return True
+        if folder.config.exists():
+            _warn_of_changes(folder.about())
+        else:
+            if resume:
+                say("  nothing to resume here: it begins anew")
+            folder.begin(name, plan.preset, config)
         run = Run(folder, config, title)
         with np.errstate(over="ignore", invalid="ignore"):  # the run itself looks out for nan
             metrics = task.train(config, run)
         result = {"task": name, "preset": plan.preset, "options": dataclasses.asdict(config), "metrics": metrics}
         result |= {"seconds": round(run.seconds, 1), "departures": departures(config)}
         folder.write(folder.result, result | environment())
-        print(f"  {summary(task, metrics)}")
+        say(f"  {summary(task, metrics)}")
         draw(task, list(task.FIGURES), [folder], folder)
-        if run.asked_to_stop:  # in its very last step
-            raise Interrupted("this run is finished; others may be left")
+    return not run.asked_to_stop
+
+
+def _warn_of_changes(about: dict[str, Any]) -> None:
+    """Say what a resumed run finds changed and its last bits may depend on."""
+    for what, now in environment().items():
+        then = about.get(what)
+        if then != now:
+            print(f"  {what} then: {then}\n  {what} now: {now}\n  the last bits may differ", file=sys.stderr)
 
 
 def summary(task: ModuleType, metrics: dict[str, Any]) -> str:
     """The metrics of a result in one line."""
     names = [*task.COLUMNS, *(name for columns in task.REFERENCES.values() for name in columns.values())]
-    return "  ".join(f"{name} {metrics[name]:.4f}" for name in names if name in metrics)
+    return "  ".join(f"{name} {metrics[name]:.4f}" for name in names if isinstance(metrics.get(name), float))
 
 
 def draw(task: ModuleType, names: list[str], runs: list[Folder], into: Folder) -> None:
@@ -180,6 +214,6 @@ def draw(task: ModuleType, names: list[str], runs: list[Folder], into: Folder) -
     for name in names:
         figure = task.FIGURES[name](runs)
         if figure is None:  # it needs a kind of network that is not among them, or a checkpoint that was not kept
-            print(f"  no figure {name}: none of these runs has what it shows")
+            say(f"  no figure {name}: none of these runs has what it shows")
         else:
-            print(f"  figure: {into.draw(name, figure)}")
+            say(f"  figure: {into.draw(name, figure)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commandline import ENVIRONMENT, ROOT, command
+from commandline import ENVIRONMENT, ROOT, command, start
 
 from tasks import paper, tables
 from tasks.clustering import Config as Clustering
@@ -110,7 +110,7 @@ def test_numbers_may_be_written_as_people_do(tmp_path: Path):
         str(tmp_path / "a"),
     ]
     assert main(["train", "max_regression", *words, "--batch", "4", "--validation-sets", "5"]) == 0
-    options = Folder(tmp_path / "a").options(Maximum)
+    options = Folder(tmp_path / "a").options()
     assert (options.steps, options.test_sets, options.lr) == (10, 1000, 1e-3)
 
 
@@ -155,6 +155,12 @@ BAD = {
     "train clustering --steps 1.5": "argument --steps: expected a whole number, given '1.5'",
     "train clustering --steps inf": "argument --steps: expected a whole number, given 'inf'",
     "train clustering --lr -1": "--lr must be a positive number, given -1.0",
+    "train clustering --lr 0,001": "argument --lr: expected a number, given '0,001'",
+    "train clustering --k 1": "--k must be at least 2, given 1",
+    "train clustering --out ''": "argument --out: expected the name of a folder, given an empty one",
+    "train clustering --arch all --arch nonsense": "--arch: there is no architecture 'nonsense'",
+    "train runtime --n-min 100 --n-sab 5": "--n-min 100 is more than --n-sab 5",
+    "train clustering --out {long}": "File name too long",
     "train clustering --lr nan": "--lr must be a positive number, given nan",
     "train clustering --lr inf": "--lr must be a positive number, given inf",
     "train clustering --drop 1.5": "--drop must lie between 0 and 1, given 1.5",
@@ -178,18 +184,36 @@ BAD = {
 
 
 @pytest.mark.parametrize("request_", BAD)
-def test_a_bad_request_is_one_sentence_and_exit_code_2(request_: str, tmp_path: Path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(shlex.split(request_)) == 2
-    err = capsys.readouterr().err
-    assert BAD[request_] in err and err.startswith("minisets: ") and len(err.strip().splitlines()) == 1
-    assert not list(tmp_path.iterdir())  # and nothing is left behind
-
-
-def test_the_real_command_says_it_too(tmp_path: Path):
-    done = command("train", "clustering", "--steps", "0", cwd=tmp_path)
+def test_a_bad_request_is_one_sentence_and_exit_code_2(request_: str, tmp_path: Path):
+    """Through the real command line."""
+    done = command(*shlex.split(request_.format(long="x" * 300)), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "minisets: --steps must be at least 1, given 0\n"
+    assert BAD[request_] in done.stderr and done.stderr.startswith("minisets: ")
+    assert len(done.stderr.strip().splitlines()) == 1 and not list(tmp_path.iterdir())  # nothing is left behind
+
+
+def test_nobody_reading_is_no_reason_to_stop_training(tmp_path: Path):
+    words = [sys.executable, "-m", "tasks.command", "train", "max_regression", "--arch", "SAB + PMA", *TINY]
+    with open("/dev/full", "w") as full:
+        assert subprocess.run([*words, "--out", tmp_path / "full"], stdout=full, env=ENVIRONMENT).returncode == 0
+    process = subprocess.Popen([*words, "--out", tmp_path / "pipe"], stdout=subprocess.PIPE, env=ENVIRONMENT)
+    process.stdout.close()  # as head does when it has seen enough
+    assert process.wait() == 0
+    assert (tmp_path / "full" / "result.json").exists() and (tmp_path / "pipe" / "result.json").exists()
+
+
+def test_output_that_cannot_be_written_or_encoded(runs: Path):
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "tasks.command", "table", "clustering", "--runs", str(runs)]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    assert done.returncode == 2 and done.stderr == "minisets: the output: No space left on device\n"
+    done = subprocess.run(words, capture_output=True, env=ENVIRONMENT | {"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and b"-1.4726" not in done.stdout and b"?1.4726" in done.stdout
+
+
+def test_too_little_memory_is_a_sentence(tmp_path: Path):
+    done = command("train", "max_regression", "--arch", "SAB + PMA", "--batch", "1e13", "--out", tmp_path / "run")
+    assert done.returncode == 1 and "there is not enough memory" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_gpu_that_is_not_there_is_a_sentence(tmp_path: Path, monkeypatch, capsys):
@@ -198,27 +222,55 @@ def test_a_gpu_that_is_not_there_is_a_sentence(tmp_path: Path, monkeypatch, caps
     assert "CuPy is not installed" in capsys.readouterr().err and not (tmp_path / "x").exists()
 
 
-def test_a_folder_with_another_configuration_is_refused(runs: Path, capsys):
-    out = str(runs / "max" / "sab-pma-seed0")
+def test_a_folder_with_another_configuration_is_refused(runs: Path):
+    out = runs / "max" / "sab-pma-seed0"
     for words, said in {
-        ("max_regression", "--arch", "SAB + PMA", *TINY): "holds this run already; --resume goes on with it",
-        (
-            "max_regression",
-            "--arch",
-            "SAB + PMA",
-            *TINY,
-            "--steps",
-            "7",
-        ): "another configuration (--steps 6 there, 7 here)",
+        ("max_regression", "--arch", "SAB + PMA", *TINY): "holds this run already; --resume goes on",
+        ("max_regression", "--arch", "SAB + PMA", *TINY, "--steps", "7"): "(--steps 6 there, 7 here); choose another",
         ("max_regression", "--lr", "0.5", "--resume"): "another configuration (--lr 0.001 there, 0.5 here)",
         ("max_regression", "--arch", "rFF + PMA", "--resume"): "--arch SAB + PMA there, rFF + PMA here",
         ("max_regression", "--preset", "paper", "--resume"): "--steps 6 there, 20000 here",
         ("max_regression", "--seeds", "2", "--resume"): "holds a single run; --seeds 2 needs another --out",
+        ("max_regression", "--seeds", "2"): "holds a single run; the folders of several runs need another --out",
         ("clustering", "--resume"): "holds a run of max_regression, not of clustering",
         ("clustering", "--arch", "SAB + PMA"): "holds a run of max_regression, not of clustering",
     }.items():
-        assert main(["train", *words, "--out", out]) == 2
-        assert said in capsys.readouterr().err
+        done = command("train", *words, "--out", out)
+        assert done.returncode == 2 and said in done.stderr
+
+
+def test_an_option_that_was_added_since_has_its_default(runs: Path, tmp_path: Path):
+    folder = tmp_path / "sab-pma-seed0"
+    shutil.copytree(runs / "max" / "sab-pma-seed0", folder)
+    for name in ("config.json", "result.json"):
+        about = json.loads((folder / name).read_text())
+        del about["options"]["drop"]
+        (folder / name).write_text(json.dumps(about))
+    words = ["max_regression", "--arch", "SAB + PMA", *TINY, "--out", str(folder), "--resume"]
+    assert main(["train", *words]) == 0
+    both = [Folder(folder), Folder(runs / "max" / "sab-pma-seed1")]
+    assert [row["seeds"] for row in tables.rows("max_regression", both) if "seeds" in row] == [[0, 1]]
+
+
+def test_a_folder_with_files_of_an_unknown_run_is_refused(runs: Path, tmp_path: Path):
+    shutil.copytree(runs / "one", tmp_path / "run")
+    (tmp_path / "run" / "config.json").unlink()
+    done = command("train", "clustering", "--arch", "SAB + PMA", "--out", tmp_path / "run")
+    assert done.returncode == 2 and "holds metrics.jsonl, but no config.json; choose another --out" in done.stderr
+
+
+def test_a_run_that_appears_meanwhile_is_not_taken_for_ones_own(tmp_path: Path):
+    """The folder of the second run is filled by somebody else, with other options, while the first one trains."""
+    words = ["train", "max_regression", "--arch", "rFF + Pooling (max)", "--arch", "SAB + PMA", *TINY]
+    process = start(*words, "--steps", "3000", "--evaluate-every", "20", "--out", tmp_path)
+    process.stdout.readline()  # the first one has begun
+    second = tmp_path / "sab-pma-seed0"
+    assert (
+        command("train", "max_regression", "--arch", "SAB + PMA", *TINY, "--lr", "0.5", "--out", second).returncode == 0
+    )
+    assert process.poll() is None
+    _, said = process.communicate()
+    assert process.returncode == 2 and "holds a run with another configuration" in said
 
 
 @pytest.mark.parametrize(
@@ -226,6 +278,12 @@ def test_a_folder_with_another_configuration_is_refused(runs: Path, capsys):
     [
         ("config.json", "{", "config.json is damaged: it is not JSON"),
         ("config.json", "[]", "config.json is not the configuration of a run"),
+        ("config.json", '{"task": "max_regression", "preset": "quick", "options": []}', "has no options"),
+        ("config.json", '{"task": "poetry", "preset": "quick", "options": {}}', "is not the configuration of a run"),
+        ("config.json", "", "config.json is damaged: it is not JSON"),
+        ("result.json", "{}", "result.json is not the result of a run"),
+        ("metrics.jsonl", "\udcff", "metrics.jsonl is damaged in line 1"),
+        ("metrics.jsonl", "[]\n", "metrics.jsonl is damaged in line 1"),
         ("config.json", '{"task": "max_regression", "preset": "quick", "options": {"steps": "six"}}', "has a 'steps'"),
         ("config.json", '{"task": "max_regression", "preset": "quick", "options": {"stops": 6}}', "has a 'stops'"),
         ("metrics.jsonl", '{"step": 3}\nnonsense\n{"step": 6}\n', "metrics.jsonl is damaged in line 2"),
@@ -241,17 +299,30 @@ def test_a_damaged_run_folder_is_a_sentence(
     (folder / "result.json").unlink()
     if content is None:  # cut off in the middle
         content = (folder / file).read_bytes()[:1000]
-    (folder / file).write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert main(["train", "max_regression", "--out", str(folder), "--resume"]) == 2
-    assert said in capsys.readouterr().err
+    if isinstance(content, str):
+        content = content.encode("utf-8", "surrogateescape") + b"\n" * (file == "metrics.jsonl")
+    (folder / file).write_bytes(content)
+    done = command("train", "max_regression", "--out", folder, "--resume")
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_damaged_result_is_a_sentence(runs: Path, tmp_path: Path, capsys):
     shutil.copytree(runs / "one", tmp_path / "run")
     for content, said in (("{", "is damaged: it is not JSON"), ("{}", "result.json is not the result of a run")):
         (tmp_path / "run" / "result.json").write_text(content)
-        assert main(["table", "clustering", "--runs", str(tmp_path)]) == 2
-        assert said in capsys.readouterr().err
+        for words in (["table", "clustering"], ["figure", "clustering", "--out", str(tmp_path / "figures")]):
+            assert main([*words, "--runs", str(tmp_path)]) == 2
+            assert said in capsys.readouterr().err
+        assert main(["list", "--runs", str(tmp_path)]) == 0  # the list goes on
+        assert said in capsys.readouterr().out
+
+
+def test_a_strange_config_json_is_passed_over(runs: Path, tmp_path: Path, capsys):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text('{"editor": "ed"}')
+    assert main(["table", "clustering", "--runs", str(runs / "one"), str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert "isab(4)+pma" in out and "passed over" in err
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -260,15 +331,15 @@ def test_a_damaged_result_is_a_sentence(runs: Path, tmp_path: Path, capsys):
 def test_the_table_has_our_numbers_beside_the_papers(runs: Path, capsys):
     assert main(["table", "max_regression", "--runs", str(runs)]) == 0
     text = capsys.readouterr().out
-    lines = {line.split("  ")[0].rstrip("* "): line for line in text.splitlines() if line}
+    lines = {line.split("  ")[0].removesuffix(" [1]"): line for line in text.splitlines() if line}
     results = [
         json.loads((runs / "max" / f"sab-pma-seed{s}" / "result.json").read_text())["metrics"]["MAE"] for s in (0, 1)
     ]
     ours = f"{np.mean(results):.4f} ± {np.std(results, ddof=1):.4f}"
     assert ours in lines["SAB + PMA"] and "0.2085 ± 0.0127" in lines["SAB + PMA"]
-    assert "*" in lines["SAB + PMA"] and " quick " in lines["SAB + PMA"]
+    assert lines["SAB + PMA"].startswith("SAB + PMA [1] ") and " quick " in lines["SAB + PMA"]
     assert "2.133 ± 0.190" in lines["rFF + Pooling (mean)"] and "–" in lines["rFF + Pooling (mean)"]  # not trained here
-    assert "* not the paper's protocol: steps 6 (paper: 20,000), batch 4 (paper: 128)" in text
+    assert "[1] not the paper's protocol: steps 6 (paper: 20,000), batch 4 (paper: 128)" in text
     assert "A constant" in lines
 
 
@@ -293,6 +364,43 @@ def test_the_table_as_markdown_and_json(runs: Path, capsys):
     head, rule, *body = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert head.startswith("| architecture | LL0/data | paper |") and set(rule) <= set("|- ")
     assert len({line.count("|") for line in [head, rule, *body]}) == 1 and len(body) == 2 + 13 + 1
+
+
+def test_a_run_counts_once_however_often_it_is_named(runs: Path):
+    twice = find([runs, runs / "max", runs / ".." / runs.name], "max_regression")
+    assert len(twice) == 4
+    assert [row["seeds"] for row in tables.rows("max_regression", [*twice, *twice]) if "seeds" in row] == [
+        [0, 1],
+        [0, 1],
+    ]
+
+
+def test_references_stand_for_the_options_that_they_depend_on(runs: Path, tmp_path: Path):
+    """Runs that differ in the number of components have two oracles; runs that differ in the learning rate have one."""
+    for name, k in (("a", 4), ("b", 4), ("c", 2)):
+        shutil.copytree(runs / "one", tmp_path / name)
+        about = json.loads((tmp_path / name / "config.json").read_text())
+        about["options"] |= {"k": k, "lr": 1e-3 if name == "a" else 1e-4}
+        (tmp_path / name / "config.json").write_text(json.dumps(about))
+    oracles = [row for row in tables.rows("clustering", find([tmp_path], "clustering")) if row["label"] == "Oracle"]
+    assert [row["departures"].get("k") for row in oracles] == [None, (2, 4)]
+
+
+def test_figures_do_not_mix_protocols(runs: Path, tmp_path: Path, capsys):
+    shutil.copytree(runs / "max" / "sab-pma-seed0", tmp_path / "other")
+    about = json.loads((tmp_path / "other" / "config.json").read_text())
+    about["options"]["steps"] = 7
+    (tmp_path / "other" / "config.json").write_text(json.dumps(about))
+    words = ["--runs", str(runs), str(tmp_path), "--out", str(tmp_path / "figures")]
+    assert main(["figure", "max_regression", *words]) == 2
+    assert "these runs do not belong in one figure: --steps 6 and 7" in capsys.readouterr().err
+
+
+def test_names_are_read_as_people_write_them(runs: Path, capsys):
+    assert main(["table", "Max-Regression", "--runs", str(runs)]) == 0
+    assert "0.2085" in capsys.readouterr().out
+    assert Maximum(arch="sab+pma").arch == "SAB + PMA" and Clustering(arch=" isab(16) +PMA").arch == "ISAB (16) + PMA"
+    assert Clustering(arch="ISAB (5) + PMA").arch == "ISAB (5) + PMA"
 
 
 def test_a_table_without_runs_is_the_papers(tmp_path: Path, monkeypatch, capsys):

@@ -129,6 +129,23 @@ def test_em_converges_and_beats_the_truth_on_its_own_sample():
         np.testing.assert_allclose(found.mu[b], single[b].mu[0], rtol=1e-6)
 
 
+def test_em_takes_as_many_rounds_as_it_may():
+    X, mask, _, _ = drawn(6)
+    start = random_mixture(np.random.default_rng(0), 3, 3)
+    once = em(X, mask, start, limit=1)
+    np.testing.assert_array_equal(once.mu, em_step(X, mask, start).mu)
+    np.testing.assert_array_equal(em(X, mask, start, limit=2).mu, em_step(X, mask, once).mu)
+
+
+def test_centres_are_points_of_the_set_even_if_there_are_few():
+    X, mask, _, _ = drawn(0, (2, 9), 3)
+    X[0, 0] = X[0, 1]  # one place only
+    centres = mixtures._plus_plus(np.random.default_rng(0), X, mask, 4)
+    for b in range(2):
+        assert all((X[b, mask[b]] == centre).all(axis=1).any() for centre in centres[b])
+    assert len(np.unique(centres[1], axis=0)) == 4
+
+
 def test_em_from_points_finds_clusters_that_lie_apart():
     rng = np.random.default_rng(0)
     mu = np.array([[[-3, -3], [3, 3], [-3, 3], [3, -3]]], dtype=float)
