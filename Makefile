@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help test demo lint format clean
+.PHONY: help test demo tables lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## what there is to make
@@ -15,6 +15,11 @@ test: $(VENV)/.ready            ## install and run the whole suite with branch c
 demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and draw what it found
 	rm -rf runs/demo
 	$(BIN)/minisets train clustering --preset quick --arch "ISAB (16) + PMA" --out runs/demo
+
+tables: $(VENV)/.ready          ## make the tables of docs/results anew from the runs that are stored there
+	@for task in max_regression clustering clustering_large runtime; do \
+	    $(BIN)/minisets table $$task --runs docs/results/$$task --format markdown > docs/results/$$task.md || exit 1; \
+	done
 
 lint: $(VENV)/.ready            ## what CI asks of the style
 	$(BIN)/ruff check .

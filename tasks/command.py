@@ -4,6 +4,7 @@ minisets list                                   what there is to train, and the 
 minisets train clustering --preset quick        also: python -m tasks.clustering --preset quick
 minisets table clustering                       our results beside the paper's
 minisets figure clustering                      the figures of the runs so far
+minisets bench                                  how long training steps take
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from types import ModuleType
 
 from autograd.backend import DeviceError
 from minisets.checkpoint import CheckpointError
-from tasks import tables
+from tasks import bench, tables
 from tasks.folder import Folder, find, read_json
 from tasks.options import Parser, UsageError, flag, plain
 from tasks.registry import TASKS, find_task, task_name
 from tasks.run import Interrupted, Stopped, mute
 from tasks.train import RUNS, draw, summary, train
+
+COMMANDS = {"train": train, "bench": bench.main}  # with parsers of their own
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -31,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     sys.stdout.reconfigure(errors="replace") if hasattr(sys.stdout, "reconfigure") else None  # ± on any terminal
     try:
-        code = train(argv[1:]) if argv[:1] == ["train"] else _look(argv)
+        code = COMMANDS.get(argv[0] if argv else "", lambda _: _look(argv))(argv[1:])
         sys.stdout.flush()
         return code
     except (UsageError, CheckpointError, DeviceError) as error:
@@ -62,6 +65,7 @@ def _look(argv: list[str]) -> int:
     parser = Parser(prog="minisets", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("train", help="train networks of one experiment")  # in tasks/train.py
+    commands.add_parser("bench", help="time training steps, beside PyTorch where it is installed")  # in tasks/bench.py
     listing = commands.add_parser("list", help="what there is to train, and the runs so far")
     table = commands.add_parser("table", help="our results beside the paper's")
     figure = commands.add_parser("figure", help="draw the figures of an experiment from its runs")

@@ -1,0 +1,83 @@
+"""The benchmark: its networks, its count of products, and its table; no test asserts a time."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commandline import command
+
+from autograd import OPS, tape
+from tasks import bench
+
+
+@pytest.mark.parametrize("name", bench.SHAPES)
+def test_the_count_of_products_is_that_of_a_step(name: str, monkeypatch):
+    """Counted from the shapes, and by looking at what every linear and attention of a real step is given."""
+    shape = bench.replace(bench.SHAPES[name], n=7, sets=2)
+    counted = sum(2 * batch * a * b * c for batch, a, b, c in bench.products(shape))
+    flops = []
+    record = tape._record
+
+    def watch(op, result, inputs):
+        wants = [getattr(x, "requires_grad", False) for x in inputs]
+        if op == "linear":
+            x, w = inputs[0], inputs[1]
+            rows = int(np.prod(x.shape[:-1]))
+            flops.append(2 * rows * w.shape[0] * w.shape[1] * (1 + wants[0] + wants[1]))
+        if op == "attention":
+            q, k = inputs[0], inputs[1]
+            batch = int(np.prod(np.broadcast_shapes(q.shape[:-2], k.shape[:-2])))
+            flops.append(6 * 2 * batch * q.shape[-2] * k.shape[-2] * q.shape[-1])
+        return record(op, result, inputs)
+
+    monkeypatch.setattr(tape, "_record", watch)
+    bench.Ours(shape).step()
+    assert {"linear", "attention"} <= OPS.keys() and sum(flops) == counted
+
+
+def test_a_race_on_small_sets(tmp_path: Path):
+    done = command(
+        "bench", "max_regression", "runtime_isab", "--n", 3, 5, 9, "--steps", 2, "--no-torch", "--out", tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "bench.json").read_text())["rows"]
+    assert [(row["name"], row["n"]) for row in rows] == [
+        (a, n) for a in ("max_regression", "runtime_isab") for n in (3, 5, 9)
+    ]
+    for row in rows:
+        assert (
+            row["ours"]["ms"] > 0 and row["products"]["ms"] > 0 and row["ratio"] is None and row["ours"]["peak_mib"] > 1
+        )
+    assert "runtime_isab: time grows as n^" in done.stdout and (tmp_path / "bench.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["poetry"], "there is no network 'poetry'; the networks are max_regression"),
+        (["--steps", "0"], "--steps and --n must be at least 1"),
+        (["--n", "x"], "expected a whole number, given 'x'"),
+    ],
+)
+def test_bad_requests(words: list[str], said: str, tmp_path: Path):
+    done = command("bench", *words, cwd=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and not list(tmp_path.iterdir())
+
+
+def test_equals_or_nothing(monkeypatch):
+    """Contestants whose losses differ are not compared."""
+
+    class Other:
+        def __init__(self, kind, name, n, weights):
+            self.kind, self.steps = kind, []
+
+        def step(self):
+            self.steps.append({"ms": 1.0, "loss": 2.0 if self.kind == "ours" else 2.1, "peak": 1, "more": 1})
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(bench, "Contestant", Other)
+    with pytest.raises(bench.UsageError, match="do not compute the same"):
+        bench.race("max_regression", bench.SHAPES["max_regression"], 2, with_torch=True)
