@@ -323,12 +323,11 @@ def growth(rows: list[dict[str, Any]]) -> list[str]:
 def figure(rows: list[dict[str, Any]]) -> Figure:
     """Bars of milliseconds, a group for each network."""
     kinds = {
-        "products": "matrix products alone",
-        "ours": "ours",
-        "torch sdpa": "PyTorch, SDPA",
-        "torch eager": "PyTorch, eager",
+        "products": ("matrix products alone", "#bbbbbb"),
+        "ours": ("ours", "#0077bb"),
+        "torch sdpa": ("PyTorch, SDPA", "#ee7733"),
+        "torch eager": ("PyTorch, eager", "#cc3311"),
     }
-    colors = dict(zip(kinds, ("#bbbbbb", "#0077bb", "#ee7733", "#cc3311"), strict=True))
     present = [kind for kind in kinds if kind in rows[0]]
     drawn = Figure(figsize=(max(6, 1.3 * len(rows) + 2), 4.4), layout="constrained")
     axes = drawn.subplots()
