@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from minisets.architectures import parse
 from tasks.folder import Folder
+from tasks.registry import find_task
 
 matplotlib.rcParams["svg.hashsalt"] = "minisets"  # the same figure, the same file
 COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # told apart by most eyes
@@ -30,11 +31,12 @@ def look(label: str) -> dict[str, Any]:
 
 
 def by_label(runs: list[Folder]) -> dict[str, list[Folder]]:
-    """Runs of each architecture, in the order of their first."""
+    """Runs of each architecture, in the order of the paper's table."""
     groups: dict[str, list[Folder]] = {}
     for run in runs:
         groups.setdefault(run.options().arch, []).append(run)
-    return groups
+    order = find_task(runs[0].about()["task"]).LABELS
+    return dict(sorted(groups.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 
 
 def protocol(runs: list[Folder]) -> str:
@@ -72,13 +74,14 @@ def learning_curves(
 
 
 def _curve(axis: Axes, label: str, runs: list[Folder], name: str) -> np.ndarray:
-    """One thin line for each seed; the label once."""
-    style, values = look(label), []
-    for run in runs:
-        points = [(line["step"], line[name]) for line in run.lines() if name in line]
-        if points:
-            steps, heights = np.array(points).T
-            axis.plot(steps, heights, **style, linewidth=1.2, alpha=0.9)
-            values += list(heights)
-            style = style | {"label": None}
-    return np.array(values)
+    """The mean over seeds as a line, from the smallest to the largest as a band; the mean's values."""
+    curves = [{line["step"]: line[name] for line in run.lines() if name in line} for run in runs]
+    steps = sorted(set.intersection(*(set(curve) for curve in curves)))
+    heights = np.array([[curve[step] for step in steps] for curve in curves])  # (seeds, steps)
+    style = look(label)
+    axis.plot(steps, heights.mean(axis=0), **style, linewidth=1.4)
+    if len(curves) > 1:
+        axis.fill_between(
+            steps, heights.min(axis=0), heights.max(axis=0), color=style["color"], alpha=0.15, linewidth=0
+        )
+    return heights.mean(axis=0)

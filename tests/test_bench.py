@@ -37,18 +37,13 @@ def test_the_count_of_products_is_that_of_a_step(name: str, monkeypatch):
 
 
 def test_a_race_on_small_sets(tmp_path: Path):
-    done = command(
-        "bench", "max_regression", "runtime_isab", "--n", 3, 5, 9, "--steps", 2, "--no-torch", "--out", tmp_path
-    )
+    done = command("bench", "runtime_isab", "--n", 3, 5, 9, "--steps", 2, "--no-torch", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "bench.json").read_text())["rows"]
-    assert [(row["name"], row["n"]) for row in rows] == [
-        (a, n) for a in ("max_regression", "runtime_isab") for n in (3, 5, 9)
-    ]
+    assert [(row["name"], row["n"]) for row in rows] == [("runtime_isab", n) for n in (3, 5, 9)]
     for row in rows:
-        assert (
-            row["ours"]["ms"] > 0 and row["products"]["ms"] > 0 and row["ratio"] is None and row["ours"]["peak_mib"] > 1
-        )
+        assert row["ours"]["ms"] > 0 and row["products"]["ms"] > 0 and row["ours"]["peak_mib"] > 1
+        assert row["ratio"] is None  # nobody to compare with
     assert "runtime_isab: time grows as n^" in done.stdout and (tmp_path / "bench.svg").exists()
 
 
