@@ -204,6 +204,7 @@ def cluster_figure(runs: list[Folder]) -> Figure | None:
             config, net = trained(kept[0])
             metrics = kept[0].outcome()["metrics"] if kept[0].result.exists() else {}
             scores = "".join(f"   {name} {metrics[name]:.3f}" for name in ("LL0", "LL1") if name in metrics)
+            scores = scores.replace("-", "−")
             sets = [one for batch in unseen(config, TEST, 10) for one in _single(*batch)]
             rows[label + scores] = [(X, predict(net, X, mask)) for X, mask, _ in sets]
     if not rows:
@@ -237,7 +238,7 @@ FIGURES = {
     "clusters": cluster_figure,
     "inducing_points": inducing_figure,
     "learning_curves": learning_curves(
-        {"loss": "training loss (−LL)", "LL0": "validation LL0"}, references={"oracle (test sets)": "oracle"}
+        {"loss": ("training LL", -1), "LL0": ("validation LL0", 1)}, references={"oracle (test sets)": "oracle"}
     ),
 }
 

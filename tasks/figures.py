@@ -46,25 +46,28 @@ def protocol(runs: list[Folder]) -> str:
 
 
 def learning_curves(
-    panels: dict[str, str], *, scale: str = "linear", references: dict[str, str] | None = None
+    panels: dict[str, tuple[str, float]], *, scale: str = "linear", references: dict[str, str] | None = None
 ) -> Callable[[list[Folder]], Figure]:
-    """A figure of metrics against steps: a panel for each metric with its axis label."""
+    """A figure of metrics against steps: for each metric a panel, with its axis label and the factor to draw it by.
+
+    References are metrics of the result, such as the oracle's, drawn as horizontal lines.
+    """
 
     def draw(runs: list[Folder]) -> Figure:
         figure = Figure(figsize=(5.2 * len(panels) + 2.4, 4.2), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
-        for axis, (name, title) in zip(axes, panels.items(), strict=True):
-            values = [_curve(axis, label, group, name) for label, group in by_label(runs).items()]
+        result = next((run.outcome()["metrics"] for run in runs if run.result.exists()), {})
+        known = {text: result[key] for text, key in (references or {}).items() if key in result}
+        for axis, (name, (title, factor)) in zip(axes, panels.items(), strict=True):
+            curves = [_curve(axis, label, group, name, factor) for label, group in by_label(runs).items()]
+            for text, height in known.items():
+                axis.axhline(height, color="#999999", linewidth=1, label=text)
+            later = np.concatenate([curve[len(curve) // 10 :] for curve in curves])
+            if scale == "linear" and len(later):  # the first steps, far off, would press the rest together
+                low, high = min([*later, *known.values()]), max([*later, *known.values()])
+                axis.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low) + 1e-9)
             axis.set(xlabel="step", ylabel=title, yscale=scale)
             axis.grid(alpha=0.25)
-            for text, key in (references or {}).items():
-                result = next((run.outcome()["metrics"] for run in runs if run.result.exists()), {})
-                if key in result:
-                    axis.axhline(result[key], color="#999999", linewidth=1, label=text)
-            seen = np.concatenate(values)
-            if scale == "linear" and len(seen) > 20:  # the first steps, far off, would press the rest together
-                axis.set_ylim(*np.quantile(seen, [0, 0.93] if seen[0] > seen[-1] else [0.07, 1]))
-                axis.margins(y=0.05)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center", fontsize=8)
         figure.suptitle(f"Learning curves ({protocol(runs)})", fontsize=10)
@@ -73,11 +76,11 @@ def learning_curves(
     return draw
 
 
-def _curve(axis: Axes, label: str, runs: list[Folder], name: str) -> np.ndarray:
+def _curve(axis: Axes, label: str, runs: list[Folder], name: str, factor: float) -> np.ndarray:
     """The mean over seeds as a line, from the smallest to the largest as a band; the mean's values."""
     curves = [{line["step"]: line[name] for line in run.lines() if name in line} for run in runs]
     steps = sorted(set.intersection(*(set(curve) for curve in curves)))
-    heights = np.array([[curve[step] for step in steps] for curve in curves])  # (seeds, steps)
+    heights = factor * np.array([[curve[step] for step in steps] for curve in curves])  # (seeds, steps)
     style = look(label)
     axis.plot(steps, heights.mean(axis=0), **style, linewidth=1.4)
     if len(curves) > 1:

@@ -153,7 +153,7 @@ def error_by_size(runs: list[Folder]) -> Figure:
 
 
 FIGURES = {
-    "learning_curves": learning_curves({"loss": "training loss (MAE)", "MAE": "validation MAE"}, scale="log"),
+    "learning_curves": learning_curves({"loss": ("training loss (MAE)", 1), "MAE": ("validation MAE", 1)}, scale="log"),
     "error_by_size": error_by_size,
 }
 

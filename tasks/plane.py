@@ -27,7 +27,13 @@ def clusters(rows: dict[str, list[Set]], title: str) -> Figure:
 
 
 def _mixture(axes: Axes, X: np.ndarray, mixture: Mixture) -> None:
-    axes.scatter(*X[0].T, s=1.5, c=[COMPONENTS[j % len(COMPONENTS)] for j in assign(X, mixture)[0]], linewidths=0)
+    axes.scatter(
+        *X[0].T,
+        s=1.5,
+        c=[COMPONENTS[j % len(COMPONENTS)] for j in assign(X, mixture)[0]],
+        linewidths=0,
+        rasterized=True,
+    )
     for j, (pi, mu, sigma) in enumerate(zip(np.exp(mixture.log_pi[0]), mixture.mu[0], mixture.sigma[0], strict=True)):
         color = COMPONENTS[j % len(COMPONENTS)]
         faint = 1.0 if pi > 0.01 else 0.3  # a component that hardly counts is drawn, but faintly
@@ -41,6 +47,7 @@ def attention(X: np.ndarray, weights: np.ndarray, title: str, name: str) -> Figu
     count, n = weights.shape
     columns = min(count, 8)
     rows = -(-count // columns)
+    most = max(2.0, float(np.quantile(weights * n, 0.99)))  # where the colours end
     figure = Figure(figsize=(1.6 * columns, 1.75 * rows + 0.6), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for i, axes in enumerate(panels):
@@ -50,8 +57,9 @@ def attention(X: np.ndarray, weights: np.ndarray, title: str, name: str) -> Figu
             continue
         share = weights[i] * n  # 1 where a point gets no more and no less than its part
         order = np.argsort(share)  # the heavy ones on top
-        look = {"c": share[order], "s": 4 + 6 * np.minimum(share[order], 4), "cmap": "viridis_r", "vmin": 0, "vmax": 4}
-        drawn = axes.scatter(*X[order].T, **look, linewidths=0)
+        size = 4 + 24 * np.minimum(share[order] / most, 1)
+        look = {"c": share[order], "s": size, "cmap": "viridis_r", "vmin": 0, "vmax": most}
+        drawn = axes.scatter(*X[order].T, **look, linewidths=0, rasterized=True)  # an SVG of all dots would be huge
         axes.set_title(f"{name} {i + 1}", fontsize=7, pad=2)
         axes.set(xlim=(-5, 5), ylim=(-5, 5))
     bar = figure.colorbar(drawn, ax=panels.tolist(), shrink=0.7, pad=0.01, extend="max")

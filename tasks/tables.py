@@ -66,6 +66,7 @@ def _networks(task: str, module: ModuleType, printed: dict, groups: dict) -> lis
     table = []
     for label, found in trained.items():
         row = {"label": label, "paper": printed.get(label, {})}
+        found.sort(key=lambda one: len(one["departures"]))  # the paper's protocol first
         table += [row | one for one in found] or [row | {"ours": {}, "preset": None}]
     return table
 
