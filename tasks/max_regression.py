@@ -48,7 +48,7 @@ class Config(Training):
 
 TITLE = "Maximum regression"
 LABELS = QUICK_LABELS = ROWS["max_regression"]
-PRESETS = {"quick": {"steps": 4_000}, "paper": {}}
+PRESETS = {"quick": {"steps": 4_000, "drop": 0.7}, "paper": {}}
 COLUMNS = {"MAE last": "MAE, last weights", "MAE": "MAE, chosen weights"}
 REFERENCES = {"A constant": {"MAE": "constant"}}
 REFERENCE_OPTIONS = ("n_max", "test_sets")
