@@ -244,7 +244,7 @@ def test_an_option_that_was_added_since_has_its_default(runs: Path, tmp_path: Pa
     shutil.copytree(runs / "max" / "sab-pma-seed0", folder)
     for name in ("config.json", "result.json"):
         about = json.loads((folder / name).read_text())
-        del about["options"]["drop"]
+        del about["options"]["n_max"]
         (folder / name).write_text(json.dumps(about))
     words = ["max_regression", "--arch", "SAB + PMA", *TINY, "--out", str(folder), "--resume"]
     assert main(["train", *words]) == 0
