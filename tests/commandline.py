@@ -17,10 +17,8 @@ TINY = {  # small enough for a test, every part of a run included
 
 def command(*arguments: object, **settings) -> subprocess.CompletedProcess:
     """minisets with these arguments, to its end."""
-    words = [str(argument) for argument in arguments]
-    return subprocess.run(
-        [sys.executable, "-m", "tasks.command", *words], capture_output=True, text=True, env=ENVIRONMENT, **settings
-    )
+    words = [sys.executable, "-m", "tasks.command", *(str(argument) for argument in arguments)]
+    return subprocess.run(words, **{"capture_output": True, "text": True, "env": ENVIRONMENT} | settings)
 
 
 def start(*arguments: object, stderr: int = subprocess.PIPE) -> subprocess.Popen:
