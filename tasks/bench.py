@@ -213,6 +213,7 @@ class Contestant:
         self.process.wait()
 
 
+REST = 0.1  # seconds between two turns: threads of BLAS and OpenMP go on spinning for a while after their work
 WARM = 3  # steps that are not counted, and whose losses must agree
 
 
@@ -224,6 +225,7 @@ def race(name: str, shape: Shape, steps: int, with_torch: bool) -> dict[str, Any
         try:
             for _ in range(WARM + steps):
                 for contestant in contestants:
+                    time.sleep(REST)
                     contestant.step()
         finally:
             for contestant in contestants:
