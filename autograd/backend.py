@@ -127,7 +127,7 @@ def keep_memory() -> bool:
     """Ask the C library to keep freed memory for the next arrays; True if it can (glibc).
 
     By default it hands every large array back to the kernel when it is freed and asks for it anew a moment later, page
-    by page.  A training step that makes the same arrays again and again takes about a third less time without that.
+    by page.  A training step makes arrays of the same sizes again and again, and is faster without that.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,10 +1,10 @@
-"""A run on the disk: one folder, plain files, each of them whole at any moment.
+"""A run on the disk: one folder of plain files, whole at any moment; metrics.jsonl grows by whole lines.
 
 config.json       what was asked for, and the versions and the machine it ran on
 metrics.jsonl     a line for each logged step: the loss, and what was evaluated
 checkpoint.npz    model, optimizer and random generators, to go on from
 best.npz          the model with the smallest error on validation sets, where a trainer chooses by that
-progress.json     how far it is and how long it took; for people, nothing is computed from it
+progress.json     how far it is, and the seconds it took so far
 result.json       the end: metrics on the test sets
 *.png, *.svg      figures
 """
@@ -50,11 +50,8 @@ class Folder:
     def about(self) -> dict[str, Any]:
         """config.json, with the task, the preset, the options and the versions."""
         about = read_json(self.config)
-        if (
-            not isinstance(about, dict)
-            or not {"task", "preset", "options"} <= about.keys()
-            or about["task"] not in TASKS
-        ):
+        complete = isinstance(about, dict) and {"task", "preset", "options"} <= about.keys()
+        if not complete or about["task"] not in TASKS:
             raise UsageError(f"{self.config} is not the configuration of a run")
         return about
 
@@ -155,7 +152,7 @@ class Folder:
             os.close(handle)
 
 
-THREADS = ("MINISETS_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def environment() -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Config(Training):
     batch: int = option(128, "sets in a step", paper=128, least=1)
     lr: float = option(1e-3, "learning rate of Adam", paper=1e-3)
     drop: float = option(1.0, "fraction of the steps after which the learning rate is a tenth; 1: never", paper=1.0)
+    scale: float = option(HIGH, "the network sees numbers divided by this, and its output is multiplied by it")
     n_max: int = option(10, "numbers in the largest set; the smallest has one", paper=10, least=1)
     evaluate_every: int = option(200, "steps between two evaluations", least=1)
     validation_sets: int = option(2_000, "sets to evaluate on while training", least=1)
@@ -79,15 +80,15 @@ def network(config: Config) -> Network:
     return net.astype(config.dtype).to(config.device)
 
 
-def answer(net: Network, X: np.ndarray, mask: np.ndarray) -> Tensor:
+def answer(net: Network, X: np.ndarray, mask: np.ndarray, scale: float) -> Tensor:
     """The predicted maxima (B, 1).
 
-    The network itself works with numbers from [0, 1].  Beside numbers of 100 its biases, which begin below 1, would
-    hardly count: rFFs would stay almost linear, and mean pooling stuck at an error of 11.
+    The network itself works with numbers from [0, 1].  Beside numbers of 100 its biases, which begin below 1, hardly
+    count at first: rFFs are almost linear, and mean pooling learns less (--scale 1 shows it).
     """
     weight = net.head.weight
-    X, mask = (backend.to_device(a, weight.device) for a in ((X / HIGH).astype(weight.dtype), mask))
-    return net(X, mask) * HIGH
+    X, mask = (backend.to_device(a, weight.device) for a in ((X / scale).astype(weight.dtype), mask))
+    return net(X, mask) * scale
 
 
 # ---- training -----------------------------------------------------------------------------------------------------
@@ -101,20 +102,20 @@ def train(config: Config, run: Run) -> dict[str, float]:
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)
         X, mask, y = draw(stream(config.seed, TRAINING, step), config.batch, config.n_max)
-        loss = absolute_error(answer(net, X, mask), y)
+        loss = absolute_error(answer(net, X, mask, config.scale), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):
-            error = errors(net, *validation).mean()
+            error = errors(net, *validation, config.scale).mean()
             run.record(MAE=error)
             run.keep_best(net, error)
 
     test = draw(stream(TEST_SEED, TEST), config.test_sets, config.n_max)
-    last = errors(net, *test).mean()
+    last = errors(net, *test, config.scale).mean()
     run.restore_best(net)
-    best, sizes, y = errors(net, *test), test[1].sum(axis=1), test[2]
+    best, sizes, y = errors(net, *test, config.scale), test[1].sum(axis=1), test[2]
     return {
         "MAE": float(best.mean()),
         "MAE last": float(last),
@@ -123,11 +124,11 @@ def train(config: Config, run: Run) -> dict[str, float]:
     }
 
 
-def errors(net: Network, X: np.ndarray, mask: np.ndarray, y: np.ndarray) -> np.ndarray:
+def errors(net: Network, X: np.ndarray, mask: np.ndarray, y: np.ndarray, scale: float) -> np.ndarray:
     """|p − max| for each set: (B,)"""
-    parts = range(0, len(X), 1_000)
+    parts = [slice(i, i + 1_000) for i in range(0, len(X), 1_000)]
     with no_grad():
-        p = np.concatenate([answer(net, X[i : i + 1_000], mask[i : i + 1_000]).numpy() for i in parts])
+        p = np.concatenate([answer(net, X[part], mask[part], scale).numpy() for part in parts])
     return np.abs(p - y)[:, 0]
 
 

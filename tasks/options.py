@@ -61,7 +61,7 @@ class Settings:
     def check_device(self) -> None:
         """Find out whether the device is there, before anything is written."""
         try:
-            to_device(0, self.device) if self.device != "cpu" else None
+            to_device(0, self.device)
         except (DeviceError, ValueError) as error:
             raise UsageError(f"--device {self.device}: {error}") from None
 

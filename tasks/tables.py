@@ -107,11 +107,10 @@ def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], l
     head += ["seeds", "steps", "preset", "seconds"]
     notes, body = {}, []
     for row in table:
-        departures = row.get("departures") or {}
-        mark = ""
-        if departures:
+        strange, mark = row.get("departures"), ""
+        if strange:
             said = ", ".join(
-                f"{name} {plain(ours)} (paper: {plain(theirs)})" for name, (ours, theirs) in departures.items()
+                f"{name} {plain(ours)} (paper: {plain(theirs)})" for name, (ours, theirs) in strange.items()
             )
             mark = " " + notes.setdefault(said, f"[{len(notes) + 1}]")
         line = [row["label"] + mark]

@@ -14,6 +14,8 @@ TINY = {  # small enough for a test, every part of a run included
     "--evaluate-every 20 --save-every 15",
 }
 
+SHORT = ["--steps", "6", "--batch", "4", "--validation-sets", "10", "--test-sets", "20", "--evaluate-every", "3"]
+
 
 def command(*arguments: object, **settings) -> subprocess.CompletedProcess:
     """minisets with these arguments, to its end."""

@@ -5,7 +5,10 @@ import os
 # Before NumPy is imported: the tests' matrices are tiny, and on a busy machine a second BLAS thread is mostly awaited.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from pathlib import Path
+
 import pytest
+from commandline import SHORT
 from hypothesis import settings
 
 from autograd import backend
@@ -26,3 +29,16 @@ def devices() -> list[str]:
 @pytest.fixture(params=devices())
 def device(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs to look at, trained by the command and never changed: max/ (two labels, two seeds) and one/ (clustering)."""
+    from tasks.command import main
+
+    root = tmp_path_factory.mktemp("runs")
+    words = ["--arch", "rFF + Pooling (max)", "--arch", "SAB + PMA", "--seeds", "2", "--out", str(root / "max")]
+    assert main(["train", "max_regression", *words, *SHORT]) == 0
+    words = ["--n-min", "5", "--n-max", "9", "--em-restarts", "1", "--out", str(root / "one")]
+    assert main(["train", "clustering", "--arch", "isab(4)+pma", *words, *SHORT]) == 0
+    return root

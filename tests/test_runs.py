@@ -90,6 +90,15 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_bits(task: s
     assert not list(folder.glob(".*.unfinished"))
 
 
+def begin_and_kill(folder: Path, step: int) -> None:
+    """A run of maximum regression that is killed after it has logged the step."""
+    process = start(*words("max_regression", folder))
+    while _last_step(folder) < step:
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+
+
 def _last_step(folder: Path) -> int:
     try:
         return json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])["step"]
@@ -116,11 +125,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(number: int, straight, tmp_path: Pat
 
 def test_resume_needs_no_more_than_the_folder(straight, tmp_path: Path):
     folder = tmp_path / "run"
-    process = start(*words("max_regression", folder))
-    while _last_step(folder) < 20:
-        time.sleep(0.005)
-    process.kill()
-    process.communicate()
+    begin_and_kill(folder, 20)
     assert command("train", "max_regression", "--out", folder, "--resume").returncode == 0
     same_run(straight["max_regression"], folder)
 
@@ -151,11 +156,7 @@ def test_a_finished_run_is_not_trained_again(straight):
 
 def test_a_line_cut_off_by_a_crash_is_written_again(straight, tmp_path: Path):
     folder = tmp_path / "run"
-    first = start(*words("max_regression", folder))
-    while _last_step(folder) < 35:
-        time.sleep(0.005)
-    first.kill()
-    first.communicate()
+    begin_and_kill(folder, 35)
     with open(folder / "metrics.jsonl", "a") as file:
         file.write('{"step": 36, "lo')
     assert command("train", "max_regression", "--out", folder, "--resume").returncode == 0
