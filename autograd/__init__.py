@@ -12,7 +12,7 @@ want to know how: arguments.py (what may stand beside a Tensor), operators.py (+
 
 from autograd import operators  # gives Tensor its + * @ [] and methods
 from autograd.backend import DeviceError
-from autograd.ops.attention import attention
+from autograd.ops.attention import attention, carried_queries, summed_attention
 from autograd.ops.conv import conv2d
 from autograd.ops.elementwise import (
     abs,
@@ -45,7 +45,7 @@ from autograd.ops.loss import (
     poisson_negative_log_likelihood,
     squared_error,
 )
-from autograd.ops.nn import batch_norm, dropout, layer_norm, log_softmax, max_pool, mean_pool, softmax
+from autograd.ops.nn import batch_norm, dropout, feed_norm, layer_norm, log_softmax, max_pool, mean_pool, softmax
 from autograd.ops.reduce import logsumexp, max, mean, min, sum, var
 from autograd.ops.shape import (
     broadcast_to,

@@ -35,15 +35,16 @@ def arranger(function: Callable[..., Any]) -> Callable[[tuple, dict], tuple[tupl
     """
     parameters = list(inspect.signature(function).parameters.values())
     input_names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    parameter_names = [p.name for p in parameters]
     takes_a_list = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if takes_a_list and len(input_names) > 1:
         raise TypeError(f"{function.__name__}: an op of *xs takes no other inputs")
     for_callers = inspect.Signature([p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters])
 
     def arrange(arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
-        plain = len(arguments) == len(input_names) and keywords.keys().isdisjoint(input_names)
-        if plain and not takes_a_list:  # nearly every call: nothing to sort
-            return arguments, keywords
+        k, names = len(input_names), parameter_names[: len(arguments)]
+        if k <= len(arguments) == len(names) and keywords.keys().isdisjoint(names) and not takes_a_list:
+            return arguments[:k], dict(zip(names[k:], arguments[k:], strict=True), **keywords)  # nearly every call
         bound = for_callers.bind(*arguments, **keywords)
         bound.apply_defaults()
         values = bound.arguments

@@ -147,6 +147,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         ("", (3, 4), (4, 2)),
         ("batch", (5, 3, 4), (5, 4, 2)),
         ("broadcast", (2, 1, 3, 4), (5, 4, 2)),
+        ("a matrix for each head", (2, 3, 4, 5), (3, 5, 2)),
         ("row", (4,), (5, 4, 2)),
         ("column", (5, 3, 4), (4,)),
         ("vectors", (4,), (4,)),
@@ -168,6 +169,8 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("linear", normal(4), normal(4, 2), normal(2), label="vector")
     yield case("linear", normal(0, 3, 4), normal(4, 2), normal(2), label="empty")
     yield case("linear", normal(2, 3, 1), normal(1, 1), normal(1), label="size 1")
+    yield case("linear", normal(5, 4), normal(4, 3), normal(3), relu=True, label="relu")
+    yield case("linear", normal(2, 3, 4), normal(4, 2), relu=True, label="relu, no bias")
 
     # ---- networks
     yield case("softmax", normal(3, 4))
@@ -186,6 +189,11 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("layer_norm", normal(2, 3, 4), normal(4), eps=0.1, label="gamma alone")
     yield case("layer_norm", normal(0, 4), normal(4), normal(4), label="empty")
     yield case("layer_norm", normal(2, 1), normal(1), normal(1), label="size 1")
+    yield case("layer_norm", normal(2, 3, 4), normal(4), normal(4), normal(2, 3, 4), label="plus")
+    yield case("feed_norm", normal(5, 4), normal(4, 4), normal(4), normal(4), normal(4))
+    yield case("feed_norm", normal(2, 3, 4), normal(4, 4), label="bare")
+    yield case("feed_norm", normal(2, 3, 4), normal(4, 4), normal(4), normal(4), eps=0.1, label="gamma alone")
+    yield case("feed_norm", normal(0, 4), normal(4, 4), normal(4), normal(4), normal(4), label="empty")
     yield case("batch_norm", normal(5, 3), normal(3), normal(3))
     yield case("batch_norm", normal(2, 3, 4, 4), normal(3), normal(3), label="images")
     yield case("batch_norm", normal(2, 4, 3), axis=-1, label="bare")
@@ -223,6 +231,14 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("attention", q, k[:, :, :0], v[:, :, :0], label="no key")
     yield case("attention", q[:, :, :0], k, v, label="no query")
     yield case("attention", q[:0], k[:0], v[:0], mask=mask[:0], label="no set")
+    yield case("carried_queries", normal(2, 4, 5, 3), normal(2, 12), normal(12))
+    yield case("carried_queries", normal(4, 5, 3), normal(6, 12), label="one set, no bias")
+    x, k, c, v = normal(2, 5, 3), normal(2, 4, 3, 3), normal(2, 4, 3), normal(2, 4, 3, 2)
+    yield case("summed_attention", x, k, c, v)
+    yield case("summed_attention", x, k, c + 200, v, label="large")
+    yield case("summed_attention", x[:, :1], k[:, :1, :1], c[:, :1, :1], v[:, :1, :1], label="one of each")
+    yield case("summed_attention", x[:, :0], k, c, v, label="no query")
+    yield case("summed_attention", x[:0], k[:0], c[:0], v[:0], label="no set")
 
     # ---- losses
     for op in ("absolute_error", "squared_error"):

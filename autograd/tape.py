@@ -39,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import backend
+from autograd import backend, forms
 from autograd.arguments import arranger, as_input, as_setting, common_array
 from autograd.backend import Array
 
@@ -130,8 +130,9 @@ def backward(output: Tensor, seed: Any = None) -> None:
     """Walk the graph from the output to the leaves, freeing it on the way, and add to each leaf's .grad."""
     # What has arrived so far, by receiver: a Node inside the graph, or a leaf at its edge.
     gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
-    for node in _youngest_first(output.node):
-        _send_to_parents(node, gradients)  # takes the node itself out of the dictionary, so that leaves remain
+    with forms.one_level_of_threads():
+        for node in _youngest_first(output.node):
+            _send_to_parents(node, gradients)  # takes the node itself out of the dictionary, so that leaves remain
     for leaf, g in gradients.items():
         if leaf.grad is None:
             leaf.grad = backend.array_module(g).array(g)  # a copy, for g may be shared: x + w sends one g to both
@@ -223,7 +224,8 @@ def op(function: Callable[..., Result]) -> Callable[..., Tensor]:
         arrays = [as_input(x.data if isinstance(x, Tensor) else x, common) for x in inputs]
         settings = {key: as_setting(_constant(name, key, value), common) for key, value in settings.items()}
         try:
-            result = function(*arrays, **settings)
+            with forms.one_level_of_threads():
+                result = function(*arrays, **settings)
         except ValueError as error:
             shapes = ", ".join(str(x.shape) for x in arrays if hasattr(x, "shape"))
             raise ValueError(f"{name} of {shapes}: {error}") from error

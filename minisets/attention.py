@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Tensor, attention, no_grad, relu, sigmoid, softmax, where
+from autograd import Tensor, attention, carried_queries, forms, no_grad, relu, sigmoid, softmax, summed_attention, where
 from autograd.backend import Array
 from minisets.masks import enter
 from minisets.nn import Linear, Module
@@ -58,20 +58,91 @@ class Multihead(Module):
         Q, _ = enter("Multihead", Q, None, self.q.weight.shape[0], like=self.q.weight)
         V, _ = enter("Multihead", V, mask, self.v.weight.shape[0], like=self.q.weight)
         K, mask = enter("Multihead", K, mask, self.k.weight.shape[0], like=self.q.weight)
-        return self.attend(self.q(Q), K, V, mask)
+        return self.attend(Q, K, V, mask)
 
-    def attend(self, q: Tensor, K: Tensor, V: Tensor, mask: Array | None = None) -> Tensor:
-        """The same from queries q = Q W^Q that are projected already, and from sets that have entered."""
-        h, omega = self.heads, self.style.omega
+    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Array | None = None, q: Tensor | None = None) -> Tensor:
+        """The same for sets that have entered; whoever has projected the queries already gives q = Q W^Q as well."""
+        record(self, lambda: self.weights(Q, K, mask))
+        match self.order(Q, K, mask, q):
+            case "few keys":
+                return self._few_keys(Q, K, V)
+            case "few queries":
+                pooled = self._few_queries(self.q(Q) if q is None else q, K, V, mask)
+            case _:
+                pooled = self._textbook(self.q(Q) if q is None else q, K, V, mask)
+        return pooled if self.o is None else self.o(pooled)  # (B, n, d)
+
+    # A score is ⟨x W^Q, y W^K⟩ = x W^Q (W^K)ᵀ yᵀ: a product of four, and products may be multiplied in any order.  So
+    # may those of the answer, P y W^V W^O.  The orders give the same numbers, up to rounding, at different prices.
+
+    def _textbook(self, q: Tensor, K: Tensor, V: Tensor, mask: Array | None) -> Tensor:
+        """(x W^Q) (y W^K)ᵀ and (P (y W^V)) W^O, as the equation is written."""
+        h, keys, omega = self.heads, _of_keys(mask), self.style.omega
         q, k, v = split_heads(q, h), split_heads(self.k(K), h), split_heads(self.v(V), h)  # (B, h, n or m, d/h)
-        keys = mask[:, None, None, :] if mask is not None and mask.ndim == 2 else mask  # (B, 1, 1, m)
         if omega == "softmax":
-            pooled = attention(q, k, v, mask=keys, scale=self.scale)
+            return join_heads(attention(q, k, v, mask=keys, scale=self.scale))
+        return join_heads(weights(q, k, keys, self.scale, omega) @ v)
+
+    def _few_queries(self, q: Tensor, K: Tensor, V: Tensor, mask: Array | None) -> Tensor:
+        """((x W^Q) (W^K)ᵀ) yᵀ and ((P y) W^V) W^O: the set itself is asked, and is not projected.
+
+        The h heads of n queries have become h n queries of the set's own width, and all heads share the set.
+        """
+        h, e = self.heads, self.d // self.heads
+        p = carried_queries(split_heads(q, h), self.k.weight, self.k.bias)  # (B, h, n, d_k)
+        *batch, _, n, d_k = p.shape
+        pooled = attention(p.reshape(*batch, h * n, d_k), K, V, mask=_of_keys(mask, 2), scale=self.scale)
+        pooled = pooled.reshape(*pooled.shape[:-2], h, n, d_k)
+        v = pooled @ self.v.weight.reshape(d_k, h, e).swapaxes(0, 1)  # (B, h, n, d/h)
+        if self.v.bias is not None:
+            v = v + self.v.bias.reshape(h, 1, e)  # the weights of a query add up to 1
+        if mask is not None:
+            v = where(mask.any(axis=-1)[..., None, None, None], v, 0)  # unless it sees nobody
+        return join_heads(v)
+
+    def _few_keys(self, Q: Tensor, K: Tensor, V: Tensor) -> Tensor:
+        """x (W^Q (y W^K)ᵀ) and P ((y W^V) W^O): the keys are carried to the queries, and these are not projected."""
+        h, e, (d_q, d) = self.heads, self.d // self.heads, self.q.weight.shape
+        k, v = split_heads(self.k(K), h), split_heads(self.v(V), h)  # (B, h, m, d/h)
+        keys = (k @ self.q.weight.reshape(d_q, h, e).transpose((1, 2, 0))) * self.scale  # (B, h, m, d_q)
+        if self.q.bias is None:
+            constant = np.zeros(k.shape[:-1], dtype=k.dtype)
         else:
-            pooled = weights(q, k, keys, self.scale, omega) @ v
-        record(self, lambda: weights(q, k, keys, self.scale, omega))
-        joined = join_heads(pooled)  # (B, n, d)
-        return joined if self.o is None else self.o(joined)
+            constant = (k @ self.q.bias.reshape(h, e, 1)).reshape(k.shape[:-1]) * self.scale  # ⟨b, k⟩ of each key
+        values = v @ self.o.weight.reshape(h, e, d)  # (B, h, m, d)
+        if self.o.bias is not None:
+            values = values + self.o.bias / h  # the weights of a head add up to 1, so those of all heads to h
+        return summed_attention(Q, keys, constant, values)
+
+    def order(self, Q: Tensor, K: Tensor, mask: Array | None, q: Tensor | None) -> str:
+        """The cheapest of the three, by the number of multiplications; the first where the others save little."""
+        if self.style.omega != "softmax" or not forms.fast(Q.data, K.data):
+            return "textbook"
+        B, n, m, h = (K.shape[0] if K.ndim == 3 else 1), Q.shape[-2], K.shape[-2], self.heads
+        (d_q, d), d_k = self.q.weight.shape, self.k.weight.shape[0]
+        B_q = Q.shape[0] if Q.ndim == 3 else 1
+        queries, keys, output = B_q * n * d_q * d, 2 * B * m * d_k * d, B * n * d * d
+        prices = {
+            "textbook": queries + keys + 2 * B * n * m * d + output,
+            "few queries": queries + B_q * n * d * d_k + 2 * B * h * n * m * d_k + B * n * d_k * d + output,
+        }
+        if q is None and mask is None and self.o is not None and Q.ndim == 3 and K.ndim == 3:
+            prices["few keys"] = keys + B * m * d * (d_q + d) + B * n * h * m * (d_q + d)
+        best = min(prices, key=prices.get)
+        return best if prices[best] + SMALL < prices["textbook"] else "textbook"
+
+    def weights(self, Q: Tensor, K: Tensor, mask: Array | None) -> Tensor:
+        """ω(q kᵀ · scale), to look at."""
+        q, k = split_heads(self.q(Q), self.heads), split_heads(self.k(K), self.heads)
+        return weights(q, k, _of_keys(mask), self.scale, self.style.omega)
+
+
+SMALL = 2_000_000  # multiplications that are not worth another order: what they take, the few ops more take as well
+
+
+def _of_keys(mask: Array | None, before: int = 3) -> Array | None:
+    """The mask (B, m) of the keys with the dimensions of the scores, (B, 1, 1, m) or (B, 1, m)."""
+    return mask if mask is None or mask.ndim == 1 else mask.reshape(mask.shape[0], *[1] * (before - 1), mask.shape[1])
 
 
 def split_heads(X: Tensor, h: int) -> Tensor:

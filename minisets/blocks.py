@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Tensor, relu
+from autograd import Tensor, feed_norm, relu
 from autograd.backend import Array
 from minisets.attention import Multihead, whole_number
 from minisets.masks import enter, hide
@@ -36,9 +36,8 @@ class rFF(Module):  # the paper's own spelling
         first, *_ = self.layers
         X, mask = enter("rFF", X, mask, first.weight.shape[0], like=first.weight)
         for layer in self.layers[:-1]:
-            X = relu(layer(X))
-        X = self.layers[-1](X)
-        return hide(relu(X) if self.last else X, mask)
+            X = layer(X, relu=True)
+        return hide(self.layers[-1](X, relu=self.last is not None), mask)
 
 
 def layers_in_words(name: str, widths: tuple[int, ...], last: str | None) -> str:
@@ -91,24 +90,31 @@ class MAB(Module):
 
     def answer(self, X: Tensor, Y: Tensor, mask: Array | None, mask_x: Array | None) -> Tensor:
         """The equation itself, for sets that have entered: checked, and their hidden elements zero."""
-        y = _normal(self.norm_y, Y, mask)
-        q = self.attention.q(_normal(self.norm_x, X, mask_x))
-        H = self._residual(X, q) + self.attention.attend(q, y, y, mask)
-        if self.style.norm == "pre":
-            return hide(H + self.ff(relu(_normal(self.norm_h, H, mask_x))), mask_x)
-        H = _normal(self.norm_h, H, mask_x)
-        return hide(_normal(self.norm_out, H + relu(self.ff(H)), mask_x), mask_x)
-
-    def _residual(self, X: Tensor, q: Tensor) -> Tensor:
+        x, y = _normal(self.norm_x, X, mask_x), _normal(self.norm_y, Y, mask)
         if self.style.residual == "query":
-            return q
-        return X if self.skip is None else self.skip(X)
+            residual = q = self.attention.q(x)
+        else:
+            residual, q = X if self.skip is None else self.skip(X), None
+        attended = self.attention.attend(x, y, y, mask, q)
+        if self.style.norm == "pre":
+            H = residual + attended
+            return hide(H + self.ff(relu(_normal(self.norm_h, H, mask_x))), mask_x)
+        H = _normal(self.norm_h, residual, mask_x, plus=attended)
+        if isinstance(self.norm_out, LayerNorm):
+            out = feed_norm(
+                H, self.ff.weight, self.ff.bias, self.norm_out.gamma, self.norm_out.beta, eps=self.norm_out.eps
+            )
+        else:
+            out = _normal(self.norm_out, H, mask_x, plus=self.ff(H, relu=True))
+        return hide(out, mask_x)
 
 
-def _normal(norm: Module | None, X: Tensor, mask: Array | None) -> Tensor:
-    if norm is None:
-        return X
-    return norm(X, mask) if isinstance(norm, SetNorm) else norm(X)
+def _normal(norm: Module | None, X: Tensor, mask: Array | None, plus: Tensor | None = None) -> Tensor:
+    """X, or X + plus, normalised if there is a norm."""
+    if isinstance(norm, LayerNorm) and (plus is None or plus.shape == X.shape):
+        return norm(X, plus)
+    X = X if plus is None else X + plus
+    return X if norm is None else norm(X, mask) if isinstance(norm, SetNorm) else norm(X)
 
 
 class SAB(Module):

@@ -11,12 +11,13 @@ for step in range(50_000):
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from autograd import Tensor, backend
+from autograd import Tensor, backend, forms, threads
 from autograd.backend import Array
 from minisets.state import fit, overwrite
 
@@ -40,9 +41,10 @@ class Optimizer:
         _not_negative(weight_decay=weight_decay)
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
         self.steps = np.zeros(len(self.parameters), dtype="int64")  # taken by each parameter
-        self.memory = {
-            name: [backend.array_module(p.data).zeros_like(p.data) for p in self.parameters] for name in self.memories
-        }
+        # The memories of all parameters lie end to end in one array, so that a step can treat them all at once.
+        self.ends = np.cumsum([0, *(p.size for p in self.parameters)]).tolist()
+        self.flat = {name: _zeros(self.parameters) for name in self.memories}
+        self.memory = {name: self._apart(flat) for name, flat in self.flat.items()}
 
     def zero_grad(self) -> None:
         """Forget the gradients, before the next backward adds its own."""
@@ -52,19 +54,43 @@ class Optimizer:
     def step(self) -> None:
         """Move every parameter that has a gradient, in place."""
         self.lr = float(self.lr)  # a NumPy scalar would turn float32 into float64
-        for i, p in enumerate(self.parameters):
-            if p.grad is None:
-                continue
-            self.steps[i] += 1
-            g = p.grad
-            if self.weight_decay and self.decoupled:
-                p.data -= self.lr * self.weight_decay * p.data  # p shrinks by itself
-            elif self.weight_decay:
-                g = g + self.weight_decay * p.data  # the gradient of ½ λ ‖p‖² joins the loss's
-            self.move(int(self.steps[i]), p.data, g, *(self.memory[name][i] for name in self.memories))
+        moving = [i for i, p in enumerate(self.parameters) if p.grad is not None]
+        self.steps[moving] += 1
+        if len(moving) == len(self.parameters) and (self.steps == self.steps[0]).all():
+            self._move_together(int(self.steps[0]))
+            return
+        for i in moving:
+            p, memory = self.parameters[i], [self.memory[name][i] for name in self.memories]
+            p.data -= self._change(int(self.steps[i]), p.data, p.grad, memory)
 
-    def move(self, t: int, p: Array, g: Array, *memory: Array) -> None:
-        """The t-th step of one parameter, in place."""
+    def _move_together(self, t: int) -> None:
+        """The t-th step of all parameters, as if they were one, in pieces that fit into the cache."""
+        xp, memory = backend.array_module(self.parameters[0].data), list(self.flat.values())
+        g = xp.concatenate([p.grad.reshape(-1) for p in self.parameters])
+        p = xp.concatenate([p.data.reshape(-1) for p in self.parameters]) if self.weight_decay else g
+        change = xp.empty_like(g)
+
+        def move(piece: slice) -> None:
+            change[piece] = self._change(t, p[piece], g[piece], [array[piece] for array in memory])
+
+        threads.each(move, forms.row_pieces(len(g), 1) if forms.fast(g) else [slice(None)])
+        for parameter, some in zip(self.parameters, self._apart(change), strict=True):
+            parameter.data -= some
+
+    def _apart(self, flat: Array) -> list[Array]:
+        """Of an array with all parameters end to end, the view that belongs to each."""
+        pairs = itertools.pairwise(self.ends)
+        return [flat[a:b].reshape(p.shape) for p, (a, b) in zip(self.parameters, pairs, strict=True)]
+
+    def _change(self, t: int, p: Array, g: Array, memory: list[Array]) -> Array:
+        """What the t-th step subtracts from p, weight decay included."""
+        if self.weight_decay and not self.decoupled:
+            g = g + self.weight_decay * p  # the gradient of ½ λ ‖p‖² joins the loss's
+        change = self.change(t, g, *memory)
+        return change + self.lr * self.weight_decay * p if self.weight_decay and self.decoupled else change
+
+    def change(self, t: int, g: Array, *memory: Array) -> Array:
+        """What the t-th step of the recurrence subtracts from a parameter; updates its memory in place."""
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -103,10 +129,10 @@ class SGD(Optimizer):
         _fraction(momentum=momentum)
         self.momentum = momentum
 
-    def move(self, t: int, p: Array, g: Array, u: Array) -> None:
+    def change(self, t: int, g: Array, u: Array) -> Array:
         u *= self.momentum
         u += g
-        p -= self.lr * u
+        return self.lr * u
 
 
 class Adam(Optimizer):
@@ -133,7 +159,7 @@ class Adam(Optimizer):
         _positive(eps=eps)
         self.betas, self.eps = betas, eps
 
-    def move(self, t: int, p: Array, g: Array, m: Array, v: Array) -> None:
+    def change(self, t: int, g: Array, m: Array, v: Array) -> Array:
         b1, b2 = self.betas
         m *= b1
         m += (1 - b1) * g
@@ -141,7 +167,15 @@ class Adam(Optimizer):
         v += (1 - b2) * g * g
         m_hat = m / (1 - b1**t)
         v_hat = v / (1 - b2**t)
-        p -= self.lr * m_hat / (backend.array_module(p).sqrt(v_hat) + self.eps)
+        return self.lr * m_hat / (backend.array_module(g).sqrt(v_hat) + self.eps)
+
+
+def _zeros(parameters: list[Tensor]) -> Array:
+    """A zero for each number in the parameters."""
+    first = parameters[0]
+    if any(p.dtype != first.dtype or p.device != first.device for p in parameters):
+        raise ValueError("parameters must have one dtype and be on one device; use an optimizer for each")
+    return backend.array_module(first.data).zeros(sum(p.size for p in parameters), dtype=first.dtype)
 
 
 def clip_grad_norm(parameters: Iterable[Tensor], limit: float) -> Array:

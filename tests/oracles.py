@@ -366,13 +366,14 @@ def einsum(subscripts, x, y):
     return filled([extents[letter] for letter in output], results)
 
 
-def linear(x, weight, bias=None):
-    """y[..., o] = sum_i x[..., i] weight[i, o] + bias[o]"""
+def linear(x, weight, bias=None, *, relu=False):
+    """y[..., o] = sum_i x[..., i] weight[i, o] + bias[o], or 0 if that is less"""
     d_in, d_out = weight.shape
     result = np.empty((*x.shape[:-1], d_out), dtype=np.float64)
     for *lead, o in np.ndindex(*result.shape):
         terms = [float(x[(*lead, i)]) * float(weight[i, o]) for i in range(d_in)]
-        result[(*lead, o)] = total(terms if bias is None else [*terms, float(bias[o])])
+        y = total(terms if bias is None else [*terms, float(bias[o])])
+        result[(*lead, o)] = max(y, 0.0) if relu else y
     return result
 
 
@@ -428,10 +429,16 @@ def scaled_and_shifted(x, gamma, beta, axis):
     return result
 
 
-def layer_norm(x, gamma=None, beta=None, *, eps=1e-5):
-    """y_i = (x_i - mean) / sqrt(var + eps) gamma_i + beta_i over the last axis"""
+def layer_norm(x, gamma=None, beta=None, plus=None, *, eps=1e-5):
+    """y_i = (x_i - mean) / sqrt(var + eps) gamma_i + beta_i over the last axis of x, or of x + plus"""
+    x = x if plus is None else x + plus
     unit = map_cells(x, lambda values: standardized(values, eps), [x.ndim - 1])
     return scaled_and_shifted(unit, gamma, beta, x.ndim - 1)
+
+
+def feed_norm(x, weight, bias=None, gamma=None, beta=None, *, eps=1e-5):
+    """layer_norm(x + relu(x weight + bias))"""
+    return layer_norm(x, gamma, beta, linear(x, weight, bias, relu=True), eps=eps)
 
 
 def batch_norm(x, gamma=None, beta=None, *, axis=1, eps=1e-5, statistics=None, frozen=False):
@@ -501,6 +508,32 @@ def attention(q, k, v, *, mask=None, scale=None):
         for f in range(features):
             terms = [w * pick(v, (*lead, j, f)) for w, j in zip(weights, chosen, strict=True)]
             result[(*lead, i, f)] = total(terms)
+    return result
+
+
+def carried_queries(q, weight, bias=None):
+    """y[..., j, i, o] = sum_e q[..., j, i, e] weight[o, j E + e], with E features in a head; the bias plays no part"""
+    *lead, queries, features = q.shape
+    result = np.empty((*lead, queries, weight.shape[0]), dtype=np.float64)
+    for *rest, j, i, o in np.ndindex(*result.shape):
+        result[(*rest, j, i, o)] = total(
+            [float(q[(*rest, j, i, e)]) * float(weight[o, j * features + e]) for e in range(features)]
+        )
+    return result
+
+
+def summed_attention(x, k, c, v):
+    """y[b, i] = sum_j sum_t softmax_t(<x[b, i], k[b, j, t]> + c[b, j, t]) v[b, j, t]"""
+    (sets, heads, keys, width), queries, features = k.shape, x.shape[1], v.shape[3]
+    result = np.zeros((sets, queries, features), dtype=np.float64)
+
+    def score(b, i, j, t):
+        return total([*(float(x[b, i, d]) * float(k[b, j, t, d]) for d in range(width)), float(c[b, j, t])])
+
+    for b, i in np.ndindex(sets, queries):
+        weights = [softmax_of([score(b, i, j, t) for t in range(keys)]) for j in range(heads)]
+        for f in range(features):
+            result[b, i, f] = total([weights[j][t] * float(v[b, j, t, f]) for j in range(heads) for t in range(keys)])
     return result
 
 
@@ -621,12 +654,15 @@ ORACLES = {
     "softmax": softmax,
     "log_softmax": log_softmax,
     "layer_norm": layer_norm,
+    "feed_norm": feed_norm,
     "batch_norm": batch_norm,
     "conv2d": conv2d,
     "max_pool": max_pool,
     "mean_pool": mean_pool,
     "dropout": dropout,
     "attention": attention,
+    "carried_queries": carried_queries,
+    "summed_attention": summed_attention,
     "absolute_error": absolute_error,
     "squared_error": squared_error,
     "cross_entropy": cross_entropy,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracles import ORACLES
 
-from autograd import Tensor, backend
+from autograd import Tensor, backend, forms
 from autograd.cases import CASES, OPS, Case
 from autograd.gradcheck import gradcheck
 
@@ -54,6 +54,18 @@ def test_forward_equals_the_naive_oracle(case: Case, dtype: str, device: str):
     for got, want in zip(results, expected, strict=True):
         scale = np.abs(want[np.isfinite(want)]).max(initial=0.0)
         np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=rtol * scale * 1e-2 + 1e-300)
+
+
+TWO_FORMS = {"linear", "matmul", "layer_norm", "feed_norm", "attention", "carried_queries", "summed_attention"}
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.op in TWO_FORMS], ids=str)
+def test_the_plain_form_too(case: Case):
+    """On the CPU the tests above have run the fast forms."""
+    with forms.plain_forms():
+        test_gradient(case, "cpu")
+        for dtype in ("float32", "float64"):
+            test_forward_equals_the_naive_oracle(case, dtype, "cpu")
 
 
 @every_case

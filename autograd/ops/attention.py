@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 
+from autograd import forms
 from autograd.backend import Array, array_module
+from autograd.fast import attention as fast
 from autograd.ops.common import once, unbroadcast
+from autograd.ops.linalg import matmul
 from autograd.ops.nn import masked_softmax, require_mask
 from autograd.tape import Result, op
 
@@ -27,8 +30,11 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
     if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise ValueError("expected q (..., n, e), k (..., m, e) and v (..., m, f) that agree in e and m")
     scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
+    scale = float(scale)  # a NumPy scalar would turn float32 into float64
+    mask = None if mask is None else _for_scores(mask, q, k)
+    if forms.fast(q, k, v) and q.size and v.size and k.shape[-2] > 1:  # one key has the weight 1: nothing to gain
+        return fast.attention(q, k, v, mask, scale)
     if mask is not None:
-        mask = _for_scores(mask, q, k)
         seen, sees = mask.any(axis=-2)[..., None], mask.any(axis=-1, keepdims=True)
         # Keys that nobody sees and queries that see nobody are wiped: their weights are 0, but 0 · nan is not.
         q, k, v = xp.where(sees, q, 0), xp.where(seen, k, 0), xp.where(seen, v, 0)
@@ -49,6 +55,59 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
         lambda g: unbroadcast(gS(g) @ k, shapes[0]),
         lambda g: unbroadcast(gS(g).swapaxes(-1, -2) @ q, shapes[1]),
         lambda g: unbroadcast(P.swapaxes(-1, -2) @ heard(g), shapes[2]),
+    )
+
+
+@op
+def carried_queries(q: Array, weight: Array, bias: Array | None = None) -> Result:
+    """p = q Wᵀ head by head, so that ⟨p, y⟩ is the score ⟨q, y W + b⟩ of a key, up to ⟨q, b⟩
+
+    gq = g W,     gW = Σ gᵀ q,     gb = 0
+
+    q is (..., h, n, e), W (d, h e), b (h e,), the result (..., h, n, d).  What is left out is the same for all keys of a
+    query, and softmax does not see that: b plays no part in attention, and its gradient is 0.
+    """
+    xp = array_module(q)
+    *_, h, _, e = q.shape
+    d = weight.shape[0]
+    if weight.shape != (d, h * e):
+        raise ValueError(f"expected a weight (d, {h * e}), given {weight.shape}")
+    heads = xp.ascontiguousarray(weight.reshape(d, h, e).transpose(1, 2, 0))  # (h, e, d)
+    p, (gq, gheads) = matmul.pure(q, heads)
+
+    def gweight(g: Array) -> Array:
+        return gheads(g).transpose(2, 0, 1).reshape(d, h * e)
+
+    return p, (gq, gweight, lambda g: xp.zeros_like(bias))
+
+
+@op
+def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
+    """y = Σⱼ Pⱼ Vⱼ over heads j that ask with the same queries x,   Pⱼ = softmax(x Kⱼᵀ + cⱼ) over the keys
+
+    gVⱼ = Pⱼᵀ g,     gx = Σⱼ gSⱼ Kⱼ,     gKⱼ = gSⱼᵀ x,     gcⱼ = Σ gSⱼ over the queries,
+    gSⱼ = Pⱼ ⊙ (gPⱼ − Σ gPⱼ ⊙ Pⱼ)  with gPⱼ = g Vⱼᵀ
+
+    x is (B, n, d), k (B, h, m, d), c (B, h, m) and v (B, h, m, f), with m > 0; the result is (B, n, f).
+    """
+    B, h, m, d = k.shape
+    if x.shape != (B, x.shape[1], d) or c.shape != (B, h, m) or v.shape[:3] != (B, h, m) or not m:
+        raise ValueError("expected x (B, n, d), k (B, h, m, d), c (B, h, m) and v (B, h, m, f) with m > 0")
+    if forms.fast(x, k, c, v) and x.size and v.size:
+        return fast.summed_attention(x, k, c, v)
+    each = x[:, None]  # the same queries for every head
+    P = masked_softmax(each @ k.swapaxes(-1, -2) + c[..., None, :], -1, None)  # (B, h, n, m)
+
+    @once
+    def gS(g: Array) -> Array:
+        gP = g[:, None] @ v.swapaxes(-1, -2)
+        return P * (gP - (gP * P).sum(axis=-1, keepdims=True))
+
+    return (P @ v).sum(axis=1), (
+        lambda g: (gS(g) @ k).sum(axis=1),
+        lambda g: gS(g).swapaxes(-1, -2) @ each,
+        lambda g: gS(g).sum(axis=-2),
+        lambda g: P.swapaxes(-1, -2) @ g[:, None],
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+from autograd import forms
 from autograd.backend import Array, array_module
-from autograd.ops.common import leading_axes, unbroadcast
+from autograd.fast import rows as fast
+from autograd.ops.common import once, unbroadcast
 from autograd.tape import Result, op
 
 
@@ -21,6 +23,8 @@ def matmul(x: Array, y: Array) -> Result:
         raise ValueError("a matrix product needs vectors or matrices; use * for a product with a number")
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
         raise ValueError("the last dimension of the left one must be as long as the columns of the right one")
+    if forms.fast(x, y) and x.ndim > y.ndim == 3 and x.shape[-3] == y.shape[0] and x.size and y.size:
+        return fast.matmul(x, y)
     row, column, shapes = x.ndim == 1, y.ndim == 1, (x.shape, y.shape)
     left = x[None, :] if row else x  # (..., n, d)
     right = y[:, None] if column else y  # (..., d, e)
@@ -76,24 +80,36 @@ def einsum(subscripts: str, x: Array, y: Array) -> Result:
 
 
 @op
-def linear(x: Array, weight: Array, bias: Array | None = None) -> Result:
+def linear(x: Array, weight: Array, bias: Array | None = None, *, relu: bool = False) -> Result:
     """y = x W + b          gx = g Wᵀ,   gW = xᵀ g,   gb = Σ g   (summed over all rows)
 
     x is (..., d_in), W (d_in, d_out), b (d_out,).  All rows of all sets form one tall matrix, for one large product
-    instead of a small one for each set.
+    instead of a small one for each set.  With relu=True y = max(x W + b, 0), and g is first multiplied by [y > 0].
     """
     if getattr(x, "ndim", 0) == 0 or getattr(weight, "ndim", 0) != 2 or x.shape[-1] != weight.shape[0]:
         raise ValueError("expected x (..., d_in) and a weight (d_in, d_out) that agree in d_in")
     d_in, d_out = weight.shape
     if bias is not None and bias.shape != (d_out,):
         raise ValueError(f"expected a bias of shape ({d_out},), given {bias.shape}")
+    if forms.fast(x, weight, bias) and x.size and d_out:
+        return fast.linear(x, weight, bias, relu)
     shape, rows = x.shape, math.prod(x.shape[:-1])
     flat = x.reshape(rows, d_in)
     y = flat @ weight
     if bias is not None:
         y += bias
-    return y.reshape(*x.shape[:-1], d_out), (
-        lambda g: (g.reshape(rows, d_out) @ weight.T).reshape(shape),
-        lambda g: flat.T @ g.reshape(rows, d_out),
-        lambda g: g.sum(axis=leading_axes(g)),
+    if relu:
+        y = array_module(x).maximum(y, 0)
+
+    opened = y > 0 if relu else None
+
+    @once
+    def passed(g: Array) -> Array:
+        g = g.reshape(rows, d_out)
+        return g if opened is None else g * opened
+
+    return y.reshape(*shape[:-1], d_out), (
+        lambda g: (passed(g) @ weight.T).reshape(shape),
+        lambda g: flat.T @ passed(g),
+        lambda g: passed(g).sum(axis=0),
     )

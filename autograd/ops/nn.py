@@ -10,8 +10,11 @@ import math
 
 import numpy as np
 
+from autograd import forms
 from autograd.backend import Array, array_module, beside
+from autograd.fast import rows as fast
 from autograd.ops.common import leading_axes, once
+from autograd.ops.linalg import linear
 from autograd.ops.reduce import axes_of, finish
 from autograd.tape import Result, op
 
@@ -54,21 +57,31 @@ def log_softmax(x: Array, *, axis: int = -1) -> Result:
 
 
 @op
-def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, *, eps: float = 1e-5) -> Result:
+def layer_norm(
+    x: Array, gamma: Array | None = None, beta: Array | None = None, plus: Array | None = None, *, eps: float = 1e-5
+) -> Result:
     """y = γ ⊙ x̂ + β,   x̂ = (x − mean x) / √(var x + ε), over the last axis
 
     gx = (h − mean h − x̂ ⊙ mean(h ⊙ x̂)) / √(var x + ε)  with h = γ ⊙ g,     gγ = Σ g ⊙ x̂,     gβ = Σ g
+
+    Given plus, it is x + plus that is normalised, as after a residual connection; both receive the same gradient.
     """
-    xp = array_module(x)
+    xp, eps = array_module(x), float(eps)
     for name, vector in (("gamma", gamma), ("beta", beta)):
         if vector is not None and vector.shape != x.shape[-1:]:
             raise ValueError(f"expected {name} of shape {x.shape[-1:]}, given {vector.shape}")
+    if plus is not None and plus.shape != x.shape:
+        raise ValueError("expected x and plus of the same shape")
+    if forms.fast(x, gamma, beta, plus) and x.size:
+        return fast.layer_norm(x, gamma, beta, plus, eps)
+    x = x if plus is None else x + plus
     centred = x - x.mean(axis=-1, keepdims=True)
     inverse = 1 / xp.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
     normal = centred * inverse
     y = normal if gamma is None else normal * gamma
     y = y if beta is None else y + beta
 
+    @once
     def gx(g: Array) -> Array:
         h = g if gamma is None else g * gamma
         return (h - h.mean(axis=-1, keepdims=True) - normal * (h * normal).mean(axis=-1, keepdims=True)) * inverse
@@ -77,7 +90,36 @@ def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, 
         gx,
         lambda g: (g * normal).sum(axis=leading_axes(g)),
         lambda g: g.sum(axis=leading_axes(g)),
+        gx,
     )
+
+
+@op
+def feed_norm(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    gamma: Array | None = None,
+    beta: Array | None = None,
+    *,
+    eps: float = 1e-5,
+) -> Result:
+    """y = layer_norm(x + max(x W + b, 0)): the second half of a MAB, for x (..., d), W (d, d) and vectors (d,)
+
+    A layer and a normalisation in one op, so that the fast form can do all of it to some rows, and then to the next.
+    """
+    d = x.shape[-1]
+    if weight.shape != (d, d):
+        raise ValueError(f"expected a weight of shape {(d, d)}, given {weight.shape}")
+    if (
+        forms.fast(x, weight, bias, gamma, beta)
+        and x.size
+        and all(v is None or v.shape == (d,) for v in (bias, gamma, beta))
+    ):
+        return fast.feed_norm(x, weight, bias, gamma, beta, float(eps))
+    r, (gx, gweight, gbias) = linear.pure(x, weight, bias, relu=True)
+    y, (gs, ggamma, gbeta, _) = layer_norm.pure(x, gamma, beta, r, eps=eps)
+    return y, (lambda g: gs(g) + gx(gs(g)), lambda g: gweight(gs(g)), lambda g: gbias(gs(g)), ggamma, gbeta)
 
 
 def moments(x: Array, axis: int) -> tuple[Array, Array]:

@@ -22,19 +22,19 @@ class Linear(Module):
         self.bias = init.fan_in_uniform(rng, (d_out,), fan_in=d_in) if bias else None
         self.notation = f"FC({d_out}, –)"  # as the paper's tables write it
 
-    def forward(self, X: Any) -> Tensor:
-        return linear(X, self.weight, self.bias)
+    def forward(self, X: Any, relu: bool = False) -> Tensor:
+        return linear(X, self.weight, self.bias, relu=relu)
 
 
 class LayerNorm(Module):
-    """Each row brought to mean 0 and variance 1, then scaled by γ and shifted by β."""
+    """Each row of X, or of X + plus, brought to mean 0 and variance 1, then scaled by γ and shifted by β."""
 
     def __init__(self, d: int, *, eps: float = 1e-5) -> None:
         self.gamma, self.beta = init.constant((d,), 1.0), init.constant((d,), 0.0)
         self.eps = eps
 
-    def forward(self, X: Any) -> Tensor:
-        return layer_norm(X, self.gamma, self.beta, eps=self.eps)
+    def forward(self, X: Any, plus: Any = None) -> Tensor:
+        return layer_norm(X, self.gamma, self.beta, plus, eps=self.eps)
 
 
 class SetNorm(Module):
@@ -138,8 +138,9 @@ class Sequential(Module):
         self.layers = list(layers)
 
     def forward(self, X: Any) -> Any:
-        for parameter in self.parameters()[:1]:  # else a relu that comes first would make a float64 Tensor of an array
-            X = tensor_like(X, parameter)
+        if not isinstance(X, Tensor):  # a relu that comes first would make a float64 Tensor of an array
+            parameter = next((x for _, x in self.named_tensors() if x.requires_grad), None)
+            X = X if parameter is None else tensor_like(X, parameter)
         for layer in self.layers:
             X = layer(X)
         return X

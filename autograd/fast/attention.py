@@ -1,0 +1,200 @@
+"""Attention in blocks: no more than a block of the scores is ever in memory.
+
+Textbook attention writes all of the n × m scores to memory, then their exponentials, then the weights, and in backward
+three such matrices more.  Here a thread takes a share, some sets and heads, and computes for a block of queries
+
+    forward     S = scale · Q Kᵀ,   E = exp(S − max S),   O = E V / ΣE            and keeps max S and ΣE
+    backward    E = exp(S − max S) anew,   gS = E ⊙ (G Vᵀ − Σ (G Vᵀ) ⊙ E / ΣE)  with  G = g / ΣE
+                gQ = scale · gS K,     gK += scale · gSᵀ Q,     gV += Eᵀ G
+
+and then for the next.  The weights P = E / ΣE come back from two numbers for each query, for the price of a second
+exponential, and so memory grows as n + m instead of n m.  P itself is never written down: to divide the few columns of
+g by ΣE is cheaper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import reduce
+
+import numpy as np
+
+from autograd.backend import Array
+from autograd.forms import Share, attention_shares, few_key_shares
+from autograd.ops.common import once, unbroadcast
+from autograd.tape import Result, Vjp
+from autograd.threads import each
+
+
+def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> Result:
+    """O = softmax(scale · Q Kᵀ) V for q (..., n, e), k (..., m, e), v (..., m, f), a mask that broadcasts, or None"""
+    shapes = q.shape, k.shape, v.shape
+    if mask is not None:
+        mask = np.broadcast_to(mask, (*mask.shape[:-1], k.shape[-2]))
+    lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    q, k, v, mask = (x if x is None else _sets_and_heads(x, lead) for x in (q, k, v, mask))
+    B, h, n, m = *q.shape[:3], k.shape[2]
+    shares = attention_shares(B, h, n, m)
+    o, one = _empty_heads(B, h, n, v.shape[3], q.dtype), np.ones(m, q.dtype)
+    tops, totals = np.zeros((2, B, h, n, 1), q.dtype)  # of each query: the number subtracted, the sum of exponentials
+
+    def forward(share: Share) -> None:
+        part = Part(share, q, k, v, mask, scale)
+        for rows, _, S in part.blocks():
+            if not _moderate(S):
+                top = S.max(axis=-1, keepdims=True)
+                top[top == -math.inf] = 0  # a query without keys: its exponentials are all 0, and so is its answer
+                S -= top
+                tops[*share.where, rows] = top
+            E = np.exp(S, out=S)
+            total = (E.reshape(-1, m) @ one).reshape(*E.shape[:-1], 1)
+            total[total == 0] = 1
+            totals[*share.where, rows] = total
+            np.divide(E @ part.V, total, out=o[*share.where, rows])
+
+    each(forward, shares)
+
+    @once
+    def gradients(g: Array) -> tuple[Array, Array, Array]:
+        g = _sets_and_heads(g, lead)
+        gq = _empty_heads(*q.shape, q.dtype)
+        # Shares that divide the queries of a head between them have a sum each, added up at the end.
+        lanes = 1 + max(share.lane for share in shares)
+        gk, gv = ([_empty_heads(*x.shape, x.dtype) for _ in range(lanes)] for x in (k, v))
+
+        def backward(share: Share) -> None:
+            part = Part(share, q, k, v, mask, scale)
+            gK, gV = np.zeros_like(part.K), np.zeros_like(part.V)
+            for rows, Q, S in part.blocks():
+                top = tops[*share.where, rows]
+                if top.any():
+                    S -= top
+                E = np.exp(S, out=S)
+                total = totals[*share.where, rows]
+                G = part.queries(g, rows) / total
+                gS = G @ part.V.swapaxes(-1, -2)
+                gS -= np.einsum("...j,...j->...", gS, E)[..., None] / total
+                gS *= E
+                gK += gS.swapaxes(-1, -2) @ Q
+                gV += E.swapaxes(-1, -2) @ G
+                np.multiply(gS @ part.K, scale, out=gq[*share.where, rows])
+            gk[share.lane][share.where], gv[share.lane][share.where] = gK, gV
+
+        each(backward, shares)
+        return gq, reduce(np.add, gk), reduce(np.add, gv)
+
+    def pull(i: int) -> Vjp:
+        return lambda g: unbroadcast((x := gradients(g)[i]).reshape(*lead, *x.shape[2:]), shapes[i])
+
+    return o.reshape(*lead, *o.shape[2:]), (pull(0), pull(1), pull(2))
+
+
+def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
+    """y = Σⱼ softmax(x Kⱼᵀ + cⱼ) Vⱼ over the heads j, for x (B, n, d), k (B, h, m, d), c (B, h, m) and v (B, h, m, f)
+
+    The keys of all heads are the rows of one matrix (h m, d), so some queries need one product for all of their scores
+    and one for their answers.  Scores have the queries along their last axis: a softmax over a few keys then adds whole
+    rows, which NumPy does quickly, and not a few numbers in each of many rows, which it does slowly.
+    """
+    (B, n, d), (h, m, f) = x.shape, v.shape[1:]
+    shares = few_key_shares(B, n, max(d, h * m))
+    K, V = np.ascontiguousarray(k).reshape(B, h * m, d), np.ascontiguousarray(v).reshape(B, h * m, f)
+    P, y = np.empty((B, h * m, n), x.dtype), np.empty((B, n, f), x.dtype)
+
+    def by_heads(S: Array) -> Array:
+        return S.reshape(len(S), h, m, -1)
+
+    def forward(share: tuple[slice, slice]) -> None:
+        sets, rows = share
+        S = K[sets] @ x[share].swapaxes(1, 2)  # (sets, h m, rows)
+        heads = by_heads(S)
+        heads += c[sets][..., None]
+        if not _moderate(S):
+            heads -= heads.max(axis=2, keepdims=True)
+        np.exp(S, out=S)
+        heads /= heads.sum(axis=2, keepdims=True)
+        P[sets, :, rows] = S
+        np.matmul(S.swapaxes(1, 2), V[sets], out=y[share])
+
+    each(forward, shares)
+
+    @once
+    def gradients(g: Array) -> tuple[Array, ...]:
+        gx, gk, gc, gv = np.empty_like(x), np.zeros_like(K), np.zeros((B, h, m), x.dtype), np.zeros_like(V)
+
+        def backward(share: tuple[slice, slice]) -> tuple[Array, Array, Array]:
+            sets, rows = share
+            G, weights = g[share], np.ascontiguousarray(P[sets, :, rows])
+            gS = V[sets] @ G.swapaxes(1, 2)
+            heads = by_heads(gS)
+            heads -= by_heads(gS * weights).sum(axis=2, keepdims=True)
+            gS *= weights
+            np.matmul(gS.swapaxes(1, 2), K[sets], out=gx[share])
+            return gS @ x[share], heads @ np.ones(heads.shape[-1], gS.dtype), weights @ G
+
+        for (sets, _), parts in zip(shares, each(backward, shares), strict=True):
+            for whole, part in zip((gk, gc, gv), parts, strict=True):
+                whole[sets] += part
+        return gx, gk.reshape(B, h, m, d), gc, gv.reshape(B, h, m, f)
+
+    return y, tuple(lambda g, i=i: gradients(g)[i] for i in range(4))
+
+
+def _moderate(S: Array) -> bool:
+    """Whether all scores lie within ±30.
+
+    To subtract the largest score of each query keeps exp from overflowing, and its sum from being 0.  Between e⁻³⁰ and
+    e³⁰ there is no such danger, nothing needs to be subtracted, and two passes over the scores are saved.
+    """
+    return S.min() > -30 and S.max() < 30
+
+
+class Part:
+    """A share of the arrays, in memory of its own: strided heads would make NumPy's product fall off BLAS.
+
+    As in the plain form, keys that nobody sees and queries that see nobody are wiped: they may hold nan.
+    """
+
+    def __init__(self, share: Share, q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> None:
+        self.share, self.q, self.scale = share, q, scale
+        self.mask = None if mask is None else mask[share.where]
+        self.K, self.V = np.ascontiguousarray(k[share.where]), np.ascontiguousarray(v[share.where])
+        if mask is not None:
+            seen = self.mask.any(axis=-2)[..., None]
+            self.K, self.V = np.where(seen, self.K, 0), np.where(seen, self.V, 0)
+
+    def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
+        """For each block of queries: which ones, they themselves times the scale, and their scores, −∞ where hidden."""
+        first, last, step = self.share.queries.start, self.share.queries.stop, self.share.rows
+        for start in range(first, last, step):
+            rows = slice(start, min(start + step, last))
+            Q = self.queries(self.q, rows) * self.scale
+            S = Q @ self.K.swapaxes(-1, -2)
+            if self.mask is not None:
+                np.copyto(S, -math.inf, where=~self._mask(rows))
+            yield rows, Q, S
+
+    def queries(self, x: Array, rows: slice) -> Array:
+        """What x, which has a row for each query, has for these; zeros for a query that sees nobody."""
+        x = np.ascontiguousarray(x[*self.share.where, rows])
+        return x if self.mask is None else np.where(self._mask(rows).any(axis=-1, keepdims=True), x, 0)
+
+    def _mask(self, rows: slice) -> Array:
+        return self.mask if self.mask.shape[-2] == 1 else self.mask[..., rows, :]
+
+
+def _sets_and_heads(x: Array, lead: tuple[int, ...]) -> Array:
+    """x (..., n, d), its leading dimensions broadcast, as (B, h, n, d)."""
+    x = np.broadcast_to(x, lead + x.shape[-2:])
+    match len(lead):
+        case 0:
+            return x[None, None]
+        case 1:
+            return x[:, None]
+    return x.reshape(-1, *x.shape[-3:])
+
+
+def _empty_heads(B: int, h: int, n: int, d: int, dtype: np.dtype) -> Array:
+    """An array (B, h, n, d) in the memory of one (B, n, h, d): to join its heads will copy nothing."""
+    return np.empty((B, n, h, d), dtype).swapaxes(1, 2)

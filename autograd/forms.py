@@ -1,0 +1,111 @@
+"""Which form of an op runs: the plain one, which says what is computed, or a fast one, which computes the same.
+
+An op is first of all a formula, written in NumPy in ops/.  For the few in which a training step spends its time there
+is a second form in fast/, with the same arguments and the same results up to rounding.  Everything that decides between
+the two is on this page:
+
+    with plain_forms():      only plain ones, for study and for tests that compare the two
+    MINISETS_PLAIN=1         the same for a whole process
+
+A fast form is for NumPy arrays.  It cuts them into pieces that fit into the cache of a core, takes all of its steps with
+one piece before it goes on to the next, and gives the pieces to threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import math
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from autograd import threads
+from autograd.backend import Array
+
+PIECE = 2**18  # numbers of a matrix in a piece: 1 MB in float32
+BLOCK = 2**19  # scores in a block of attention: 2 MB
+LANES = 8  # shares of attention to make at least, where it is large
+
+nothing = contextlib.nullcontext()
+_plain = contextvars.ContextVar("plain", default=os.environ.get("MINISETS_PLAIN", "0") not in ("", "0"))
+
+
+@contextlib.contextmanager
+def plain_forms() -> Iterator[None]:
+    """Inside `with plain_forms():` no fast form runs, and BLAS has all of its threads."""
+    token = _plain.set(True)
+    try:
+        yield
+    finally:
+        _plain.reset(token)
+
+
+def one_level_of_threads() -> contextlib.AbstractContextManager[None]:
+    """What the tape computes in: the ops use threads, and BLAS does not; with plain forms it is the other way round."""
+    return nothing if _plain.get() else threads.calm
+
+
+def fast(*arrays: Array | None) -> bool:
+    """Whether fast forms are on, and the arrays are NumPy's and of one floating dtype."""
+    if _plain.get():
+        return False
+    given = [x for x in arrays if x is not None]
+    return all(type(x) is np.ndarray and x.dtype == given[0].dtype and x.dtype.kind == "f" for x in given)
+
+
+def row_pieces(rows: int, width: int, most: int = 2**30) -> list[slice]:
+    """The rows of a matrix in pieces of about PIECE numbers, or fewer and larger ones if there would be too many.
+
+    Why not smaller?  Threads take turns at Python's lock between two NumPy calls; with calls shorter than some 20 μs
+    they mostly wait for it.  So a small matrix is one piece, and one of PIECE / 2 numbers is two.
+    """
+    size = rows * width
+    count = min(max(math.ceil(size / PIECE), 2 if size >= PIECE // 2 else 1), most)
+    step = max(math.ceil(rows / count), 1)
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+class Share(NamedTuple):
+    """What a thread takes at a time of attention over B sets with h heads: some of each, and some of the queries."""
+
+    sets: slice
+    heads: slice
+    queries: slice
+    rows: int  # queries in a block
+    lane: int = 0  # counts the shares that have the same sets and heads
+
+    @property
+    def where(self) -> tuple[slice, slice]:
+        return self.sets, self.heads
+
+
+def attention_shares(B: int, h: int, n: int, m: int) -> list[Share]:
+    """Small sets go together, large ones are divided, so that a block has about BLOCK scores.
+
+    A few queries (32) are always taken together, so with more than BLOCK / 32 keys a block is larger.
+    """
+    everything = slice(0, n)
+    if h * n * m <= BLOCK:  # several sets with all of their heads
+        return [Share(sets, slice(0, h), everything, n) for sets in row_pieces(B, h * n * m)]
+    if n * m <= BLOCK:  # several heads of one set
+        heads = [slice(i, min(i + BLOCK // (n * m), h)) for i in range(0, h, BLOCK // (n * m))]
+        return [Share(slice(b, b + 1), some, everything, n) for b in range(B) for some in heads]
+    rows = min(max(BLOCK // m, 32), n)  # queries of one head of one set
+    lanes = max(1, min(math.ceil(LANES / (B * h)), n // rows))
+    bounds = [n * i // lanes for i in range(lanes + 1)]
+    return [
+        Share(slice(b, b + 1), slice(j, j + 1), slice(*bounds[i : i + 2]), rows, i)
+        for b in range(B)
+        for j in range(h)
+        for i in range(lanes)
+    ]
+
+
+def few_key_shares(B: int, n: int, width: int) -> list[tuple[slice, slice]]:
+    """Which sets, and which of their queries: several sets together if they are small, else pieces of each."""
+    if n * width < PIECE // 2:
+        return [(sets, slice(0, n)) for sets in row_pieces(B, n * width)]
+    return [(slice(b, b + 1), rows) for b in range(B) for rows in row_pieces(n, width)]
