@@ -12,13 +12,14 @@ want to know how: arguments.py (what may stand beside a Tensor), operators.py (+
 
 from autograd import operators  # gives Tensor its + * @ [] and methods
 from autograd.backend import DeviceError
-from autograd.ops.attention import attention, carried_queries, summed_attention
+from autograd.ops.attention import attention, summed_attention
 from autograd.ops.conv import conv2d
 from autograd.ops.elementwise import (
     abs,
     add,
     astype,
     clip,
+    disregard,
     divide,
     exp,
     log,

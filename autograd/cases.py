@@ -76,6 +76,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         yield case(op, normal(2, 0, 3), label="empty")
     yield case("sigmoid", np.array([-800.0, -30.0, 30.0, 800.0]), label="large")
     yield case("softplus", np.array([-800.0, -30.0, 30.0, 800.0]), label="large")
+    yield case("disregard", normal(3, 4), normal(2))
     for op in ("log", "sqrt"):
         yield case(op, positive(3, 4))
         yield case(op, positive(1, 1), label="size 1")
@@ -231,8 +232,6 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("attention", q, k[:, :, :0], v[:, :, :0], label="no key")
     yield case("attention", q[:, :, :0], k, v, label="no query")
     yield case("attention", q[:0], k[:0], v[:0], mask=mask[:0], label="no set")
-    yield case("carried_queries", normal(2, 4, 5, 3), normal(2, 12), normal(12))
-    yield case("carried_queries", normal(4, 5, 3), normal(6, 12), label="one set, no bias")
     x, k, c, v = normal(2, 5, 3), normal(2, 4, 3, 3), normal(2, 4, 3), normal(2, 4, 3, 2)
     yield case("summed_attention", x, k, c, v)
     yield case("summed_attention", x, k, c + 200, v, label="large")

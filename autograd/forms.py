@@ -7,8 +7,8 @@ the two is on this page:
     with plain_forms():      only plain ones, for study and for tests that compare the two
     MINISETS_PLAIN=1         the same for a whole process
 
-A fast form is for NumPy arrays.  It cuts them into pieces that fit into the cache of a core, takes all of its steps with
-one piece before it goes on to the next, and gives the pieces to threads.
+A fast form is for NumPy arrays.  It cuts them into pieces that fit into a cache, takes all of its steps with one piece
+before it goes on to the next, and gives the pieces to threads.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class Share(NamedTuple):
         return self.sets, self.heads
 
 
-def attention_shares(B: int, h: int, n: int, m: int) -> list[Share]:
+def attention_shares(B: int, h: int, n: int, m: int, e: int) -> list[Share]:
     """Small sets go together, large ones are divided, so that a block has about BLOCK scores.
 
     A few queries (32) are always taken together, so with more than BLOCK / 32 keys a block is larger.
     """
     everything = slice(0, n)
     if h * n * m <= BLOCK:  # several sets with all of their heads
-        return [Share(sets, slice(0, h), everything, n) for sets in row_pieces(B, h * n * m)]
+        return [Share(sets, slice(0, h), everything, n) for sets in row_pieces(B, h * (n * m + (n + m) * e))]
     if n * m <= BLOCK:  # several heads of one set
         heads = [slice(i, min(i + BLOCK // (n * m), h)) for i in range(0, h, BLOCK // (n * m))]
         return [Share(slice(b, b + 1), some, everything, n) for b in range(B) for some in heads]

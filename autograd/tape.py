@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator
@@ -44,7 +45,20 @@ from autograd.arguments import arranger, as_input, as_setting, common_array
 from autograd.backend import Array
 
 Vjp = Callable[[Array], Array]
-Result = tuple[Array, Vjp | tuple[Vjp | None, ...]]  # what a pure op returns: its value, and its vjps
+
+
+@dataclasses.dataclass(frozen=True)
+class Together:
+    """In place of a vjp for each input: one function that computes all of the gradients that are wanted in one go.
+
+    for_wanted is told with True or False for each input whether its gradient is wanted, and returns g ↦ (gx, gw, ...),
+    of which only the entries wanted are looked at.
+    """
+
+    for_wanted: Callable[[tuple[bool, ...]], Callable[[Array], tuple[Array | None, ...]]]
+
+
+Result = tuple[Array, Vjp | tuple[Vjp | None, ...] | Together]  # what a pure op returns: its value, and its vjps
 
 OPS: dict[str, Callable[..., Any]] = {}  # every op and composite by name, so that tests can demand a case of each
 
@@ -241,6 +255,8 @@ def _record(name: str, result: Result, inputs: tuple) -> Tensor:
     if not (isinstance(result, tuple) and len(result) == 2):
         raise TypeError(f"{name} must return a pair: its value and its vjps")
     y, vjps = result
+    if isinstance(vjps, Together):
+        vjps = _apart(vjps, tuple(isinstance(x, Tensor) and x.requires_grad for x in inputs))
     vjps = vjps if isinstance(vjps, tuple | list) else (vjps,)
     if len(vjps) != len(inputs):
         raise TypeError(f"{name} of {len(inputs)} input(s) returned {len(vjps)} vjp(s); it must return one for each")
@@ -254,6 +270,19 @@ def _record(name: str, result: Result, inputs: tuple) -> Tensor:
     if parents:
         output.node = Node(name, output.data, parents, kept)
     return output
+
+
+def _apart(together: Together, wanted: tuple[bool, ...]) -> tuple[Vjp, ...]:
+    """A vjp for each input; the first to be called computes for all."""
+    pull, left = together.for_wanted(wanted), []  # left: the gradients that are still to be fetched
+
+    def vjp(g: Array, i: int) -> Array:
+        if not left:
+            left[:] = pull(g)
+        gradient, left[i] = left[i], None  # let go of it, so that whoever receives it can free it
+        return gradient
+
+    return tuple(functools.partial(vjp, i=i) for i in range(len(wanted)))
 
 
 def _constant(name: str, key: str, value: Any) -> Any:

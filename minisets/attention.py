@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Tensor, attention, carried_queries, forms, no_grad, relu, sigmoid, softmax, summed_attention, where
+from autograd import Tensor, attention, disregard, forms, no_grad, relu, sigmoid, softmax, summed_attention, where
 from autograd.backend import Array
 from minisets.masks import enter
 from minisets.nn import Linear, Module
@@ -89,8 +89,11 @@ class Multihead(Module):
         The h heads of n queries have become h n queries of the set's own width, and all heads share the set.
         """
         h, e = self.heads, self.d // self.heads
-        p = carried_queries(split_heads(q, h), self.k.weight, self.k.bias)  # (B, h, n, d_k)
-        *batch, _, n, d_k = p.shape
+        d_k = self.k.weight.shape[0]
+        p = split_heads(q, h) @ self.k.weight.reshape(d_k, h, e).transpose((1, 2, 0))  # (B, h, n, d_k)
+        if self.k.bias is not None:
+            p = disregard(p, self.k.bias)  # ⟨q, b⟩ is the same for all keys of a query, and softmax does not see that
+        *batch, _, n, _ = p.shape
         pooled = attention(p.reshape(*batch, h * n, d_k), K, V, mask=_of_keys(mask, 2), scale=self.scale)
         pooled = pooled.reshape(*pooled.shape[:-2], h, n, d_k)
         v = pooled @ self.v.weight.reshape(d_k, h, e).swapaxes(0, 1)  # (B, h, n, d/h)

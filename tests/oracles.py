@@ -511,17 +511,6 @@ def attention(q, k, v, *, mask=None, scale=None):
     return result
 
 
-def carried_queries(q, weight, bias=None):
-    """y[..., j, i, o] = sum_e q[..., j, i, e] weight[o, j E + e], with E features in a head; the bias plays no part"""
-    *lead, queries, features = q.shape
-    result = np.empty((*lead, queries, weight.shape[0]), dtype=np.float64)
-    for *rest, j, i, o in np.ndindex(*result.shape):
-        result[(*rest, j, i, o)] = total(
-            [float(q[(*rest, j, i, e)]) * float(weight[o, j * features + e]) for e in range(features)]
-        )
-    return result
-
-
 def summed_attention(x, k, c, v):
     """y[b, i] = sum_j sum_t softmax_t(<x[b, i], k[b, j, t]> + c[b, j, t]) v[b, j, t]"""
     (sets, heads, keys, width), queries, features = k.shape, x.shape[1], v.shape[3]
@@ -631,6 +620,7 @@ ORACLES = {
     "relu": relu,
     "where": where,
     "clip": clip,
+    "disregard": lambda x, unused: x,
     "astype": astype,
     "to_device": to_device,
     "sum": sum_,
@@ -661,7 +651,6 @@ ORACLES = {
     "mean_pool": mean_pool,
     "dropout": dropout,
     "attention": attention,
-    "carried_queries": carried_queries,
     "summed_attention": summed_attention,
     "absolute_error": absolute_error,
     "squared_error": squared_error,

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
 from autograd.backend import Array
 from autograd.forms import Share, attention_shares, few_key_shares
-from autograd.ops.common import once, unbroadcast
-from autograd.tape import Result, Vjp
+from autograd.ops.common import unbroadcast
+from autograd.tape import Result, Together
 from autograd.threads import each
 
 
@@ -35,7 +35,7 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     q, k, v, mask = (x if x is None else _sets_and_heads(x, lead) for x in (q, k, v, mask))
     B, h, n, m = *q.shape[:3], k.shape[2]
-    shares = attention_shares(B, h, n, m)
+    shares = attention_shares(B, h, n, m, max(q.shape[3], v.shape[3]))
     o, one = _empty_heads(B, h, n, v.shape[3], q.dtype), np.ones(m, q.dtype)
     tops, totals = np.zeros((2, B, h, n, 1), q.dtype)  # of each query: the number subtracted, the sum of exponentials
 
@@ -55,39 +55,51 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
 
     each(forward, shares)
 
-    @once
-    def gradients(g: Array) -> tuple[Array, Array, Array]:
+    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
         g = _sets_and_heads(g, lead)
+        lanes = 1 + max(share.lane for share in shares)  # that divide the queries of a head, with a sum each
         gq = _empty_heads(*q.shape, q.dtype)
-        # Shares that divide the queries of a head between them have a sum each, added up at the end.
-        lanes = 1 + max(share.lane for share in shares)
         gk, gv = ([_empty_heads(*x.shape, x.dtype) for _ in range(lanes)] for x in (k, v))
 
         def backward(share: Share) -> None:
             part = Part(share, q, k, v, mask, scale)
-            gK, gV = np.zeros_like(part.K), np.zeros_like(part.V)
+            gK = gV = None
             for rows, Q, S in part.blocks():
-                top = tops[*share.where, rows]
+                top, total = tops[*share.where, rows], totals[*share.where, rows]
                 if top.any():
                     S -= top
                 E = np.exp(S, out=S)
-                total = totals[*share.where, rows]
                 G = part.queries(g, rows) / total
-                gS = G @ part.V.swapaxes(-1, -2)
-                gS -= np.einsum("...j,...j->...", gS, E)[..., None] / total
-                gS *= E
-                gK += gS.swapaxes(-1, -2) @ Q
-                gV += E.swapaxes(-1, -2) @ G
-                np.multiply(gS @ part.K, scale, out=gq[*share.where, rows])
-            gk[share.lane][share.where], gv[share.lane][share.where] = gK, gV
+                if wanted[2]:
+                    gV = _add(gV, E.swapaxes(-1, -2) @ G)
+                if wanted[0] or wanted[1]:
+                    gS = G @ part.V.swapaxes(-1, -2)
+                    gS -= np.einsum("...j,...j->...", gS, E)[..., None] / total
+                    gS *= E
+                if wanted[0]:
+                    np.multiply(gS @ part.K, scale, out=gq[*share.where, rows])
+                if wanted[1]:
+                    gK = _add(gK, gS.swapaxes(-1, -2) @ Q)
+            for whole, mine in ((gk, gK), (gv, gV)):
+                if mine is not None:
+                    whole[share.lane][share.where] = mine
 
         each(backward, shares)
-        return gq, reduce(np.add, gk), reduce(np.add, gv)
+        gradients = gq, reduce(np.add, gk), reduce(np.add, gv)
+        return tuple(
+            unbroadcast(x.reshape(*lead, *x.shape[2:]), shape) if wants else None
+            for x, shape, wants in zip(gradients, shapes, wanted, strict=True)
+        )
 
-    def pull(i: int) -> Vjp:
-        return lambda g: unbroadcast((x := gradients(g)[i]).reshape(*lead, *x.shape[2:]), shapes[i])
+    return o.reshape(*lead, *o.shape[2:]), Together(lambda wanted: partial(pull, wanted))
 
-    return o.reshape(*lead, *o.shape[2:]), (pull(0), pull(1), pull(2))
+
+def _add(total: Array | None, x: Array) -> Array:
+    """total + x, in place; x itself if there is no total yet."""
+    if total is None:
+        return x
+    total += x
+    return total
 
 
 def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
@@ -119,9 +131,8 @@ def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
 
     each(forward, shares)
 
-    @once
-    def gradients(g: Array) -> tuple[Array, ...]:
-        gx, gk, gc, gv = np.empty_like(x), np.zeros_like(K), np.zeros((B, h, m), x.dtype), np.zeros_like(V)
+    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
+        gx = np.empty_like(x) if wanted[0] else None
 
         def backward(share: tuple[slice, slice]) -> tuple[Array, Array, Array]:
             sets, rows = share
@@ -130,15 +141,17 @@ def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
             heads = by_heads(gS)
             heads -= by_heads(gS * weights).sum(axis=2, keepdims=True)
             gS *= weights
-            np.matmul(gS.swapaxes(1, 2), K[sets], out=gx[share])
+            if wanted[0]:
+                np.matmul(gS.swapaxes(1, 2), K[sets], out=gx[share])
             return gS @ x[share], heads @ np.ones(heads.shape[-1], gS.dtype), weights @ G
 
+        gk, gc, gv = np.zeros((B, h * m, d), x.dtype), np.zeros((B, h, m), x.dtype), np.zeros((B, h * m, f), x.dtype)
         for (sets, _), parts in zip(shares, each(backward, shares), strict=True):
             for whole, part in zip((gk, gc, gv), parts, strict=True):
                 whole[sets] += part
         return gx, gk.reshape(B, h, m, d), gc, gv.reshape(B, h, m, f)
 
-    return y, tuple(lambda g, i=i: gradients(g)[i] for i in range(4))
+    return y, Together(lambda wanted: partial(pull, wanted))
 
 
 def _moderate(S: Array) -> bool:

@@ -17,11 +17,8 @@ import numpy as np
 
 from autograd.backend import Array
 from autograd.forms import row_pieces
-from autograd.ops.common import once
-from autograd.tape import Result
+from autograd.tape import Result, Together
 from autograd.threads import each
-
-SUMS = 16  # partial sums of a weight's gradient: enough for as many threads, and few enough to add up quickly
 
 
 def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
@@ -30,7 +27,7 @@ def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
     x = x.reshape(-1, d_in)
     pieces = row_pieces(len(x), max(d_in, d_out))
     y = np.empty((len(x), d_out), x.dtype)
-    zeros = _zeros(pieces, y)
+    zeros = _zeros(pieces, y) if relu else None
 
     def forward(piece: slice) -> None:
         out = np.matmul(x[piece], weight, out=y[piece])
@@ -40,26 +37,27 @@ def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
             np.maximum(out, zeros[: len(out)], out=out)
 
     each(forward, pieces)
-    kept = y if relu else None  # a vjp keeps alive all that it names, so it should name no more than it needs
 
-    @once
-    def passed(g: Array) -> Array:
-        """What of g comes through the ReLU, as rows."""
-        g = g.reshape(-1, d_out)
-        if kept is None:
-            return g
-        return _fill(np.empty_like(g), lambda piece, out: np.multiply(g[piece], kept[piece] > 0, out=out), pieces)
+    def for_wanted(wanted: tuple[bool, ...]) -> Callable[[Array], tuple[Array | None, ...]]:
+        # A function keeps alive all that it names: x is kept only for gW, and y only for a ReLU.
+        rows, open_where = (x if wanted[1] else None), (y if relu else None)
 
-    def gx(g: Array) -> Array:
-        g = passed(g)
-        gx = np.empty((len(g), d_in), g.dtype)
-        return _fill(gx, lambda piece, out: np.matmul(g[piece], weight.T, out=out), pieces).reshape(shape)
+        def pull(g: Array) -> tuple[Array | None, ...]:
+            g = g.reshape(-1, d_out)
+            gx = np.empty((len(g), d_in), g.dtype) if wanted[0] else None
 
-    def gweight(g: Array) -> Array:
-        g = passed(g)
-        return _total(lambda piece: x[piece].T @ g[piece], row_pieces(len(x), max(d_in, d_out), SUMS))
+            def backward(piece: slice) -> tuple[Array | None, ...]:
+                through = g[piece] if open_where is None else g[piece] * (open_where[piece] > 0)
+                if wanted[0]:
+                    np.matmul(through, weight.T, out=gx[piece])
+                return rows[piece].T @ through if wanted[1] else None, _ones(through) @ through
 
-    return y.reshape(*shape[:-1], d_out), (gx, gweight, lambda g: _column_sums(passed(g), pieces))
+            gweight, gbias = _sums(each(backward, pieces))
+            return gx.reshape(shape) if wanted[0] else None, gweight, gbias
+
+        return pull
+
+    return y.reshape(*shape[:-1], d_out), Together(for_wanted)
 
 
 def matmul(x: Array, heads: Array) -> Result:
@@ -67,31 +65,33 @@ def matmul(x: Array, heads: Array) -> Result:
 
     The rows that meet the same W form one tall matrix: h large products, instead of a small one for each set and head.
     """
-    x = np.moveaxis(x, -3, 0)  # (h, ..., n, a)
-    shape, (h, a, b) = x.shape, heads.shape
-    x = x.reshape(h, -1, a)
-    y = np.empty((h, x.shape[1], b), x.dtype)
-    pieces = [(j, rows) for j in range(h) for rows in row_pieces(x.shape[1], max(a, b))]
-    each(lambda piece: np.matmul(x[piece], heads[piece[0]], out=y[piece]), pieces)
+    h, a, b = heads.shape
+
+    def joined(x: Array) -> Array:
+        return np.moveaxis(x, -3, 0).reshape(h, -1, x.shape[-1])  # (..., h, n, a) -> (h, rows, a)
 
     def apart(y: Array) -> Array:
-        return np.moveaxis(y.reshape(*shape[:-1], -1), 0, -3)  # (..., h, n, b)
+        return np.moveaxis(y.reshape(h, *lead, y.shape[-1]), 0, -3)  # (h, rows, b) -> (..., h, n, b)
 
-    @once
-    def rows(g: Array) -> Array:
-        return np.moveaxis(g, -3, 0).reshape(h, -1, b)
+    lead = (*x.shape[:-3], x.shape[-2])
+    x = joined(x)
+    pieces = [(j, rows) for j in range(h) for rows in row_pieces(x.shape[1], max(a, b))]
+    y = np.empty((h, x.shape[1], b), x.dtype)
+    each(lambda piece: np.matmul(x[piece], heads[piece[0]], out=y[piece]), pieces)
 
-    def gx(g: Array) -> Array:
-        g = rows(g)
-        gx = np.empty((*g.shape[:2], a), g.dtype)
-        each(lambda piece: np.matmul(g[piece], heads[piece[0]].T, out=gx[piece]), pieces)
-        return apart(gx)
+    def pull(g: Array) -> tuple[Array, Array]:
+        g = joined(g)
+        gx, gheads = np.empty((*g.shape[:2], a), g.dtype), np.zeros(heads.shape, g.dtype)
 
-    def gheads(g: Array) -> Array:
-        g = rows(g)
-        return np.stack(each(lambda j: x[j].T @ g[j], range(h)))
+        def backward(piece: tuple[int, slice]) -> Array | None:
+            np.matmul(g[piece], heads[piece[0]].T, out=gx[piece])
+            return x[piece].T @ g[piece]
 
-    return apart(y), (gx, gheads)
+        for (j, _), part in zip(pieces, each(backward, pieces), strict=True):
+            gheads[j] += part
+        return apart(gx), gheads
+
+    return apart(y), Together(lambda wanted: pull)
 
 
 def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | None, eps: float) -> Result:
@@ -113,34 +113,24 @@ def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | 
 
     each(forward, pieces)
 
-    @once
-    def gx(g: Array) -> Array:
-        g = g.reshape(-1, d)
+    def pull(g: Array) -> tuple[Array, ...]:
+        g, gs = g.reshape(-1, d), np.empty_like(normal)
+        sums = each(lambda p: _pull(g[p], normal[p], inverse[p], gamma, gs[p]), pieces)
+        gs = gs.reshape(shape)
+        return gs, *_sums(sums), gs
 
-        def pull(piece: slice, out: Array) -> None:
-            _pull(g[piece], normal[piece], inverse[piece], gamma, out)
-
-        return _fill(np.empty_like(normal), pull, pieces).reshape(shape)
-
-    def ggamma(g: Array) -> Array:
-        g = g.reshape(-1, d)
-        return _total(lambda piece: _ones(g[piece]) @ (g[piece] * normal[piece]), pieces)
-
-    return y.reshape(shape), (gx, ggamma, lambda g: _column_sums(g.reshape(-1, d), pieces), gx)
+    return y.reshape(shape), Together(lambda wanted: pull)
 
 
 def feed_norm(
     x: Array, weight: Array, bias: Array | None, gamma: Array | None, beta: Array | None, eps: float
 ) -> Result:
-    """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + max(x W + b, 0)
-
-    Forward keeps ŝ and where the ReLU was open.  Backward makes all of the gradients in one pass over the rows.
-    """
+    """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + max(x W + b, 0)"""
     shape, d = x.shape, x.shape[-1]
     x = x.reshape(-1, d)
     pieces = row_pieces(*x.shape)
     normal, inverse, y = np.empty_like(x), np.empty((len(x), 1), x.dtype), np.empty_like(x)
-    opened, zeros = np.empty(x.shape, bool), _zeros(pieces, x)
+    opened, zeros = np.empty(x.shape, bool), _zeros(pieces, x)  # opened: where the ReLU lets something through
 
     def forward(piece: slice) -> None:
         s = np.matmul(x[piece], weight, out=normal[piece])
@@ -154,23 +144,20 @@ def feed_norm(
 
     each(forward, pieces)
 
-    @once
-    def gradients(g: Array) -> tuple[Array, ...]:
+    def pull(g: Array) -> tuple[Array, ...]:
         g, gx = g.reshape(-1, d), np.empty_like(x)
 
         def backward(piece: slice) -> tuple[Array, ...]:
-            one = _ones(g[piece])
-            h = g[piece] * normal[piece]
-            ggamma, gbeta = one @ h, one @ g[piece]
-            gs = _pull(g[piece], normal[piece], inverse[piece], gamma, gx[piece])
-            np.multiply(gs, opened[piece], out=h)  # what comes through the ReLU
-            gs += h @ weight.T
-            return x[piece].T @ h, one @ h, ggamma, gbeta
+            gs = gx[piece]
+            ggamma, gbeta = _pull(g[piece], normal[piece], inverse[piece], gamma, gs)
+            through = gs * opened[piece]
+            gs += through @ weight.T
+            return x[piece].T @ through, _ones(through) @ through, ggamma, gbeta
 
-        sums = (reduce(np.add, parts) for parts in zip(*each(backward, pieces), strict=True))
+        sums = _sums(each(backward, pieces))
         return gx.reshape(shape), *sums
 
-    return y.reshape(shape), tuple(lambda g, i=i: gradients(g)[i] for i in range(5))
+    return y.reshape(shape), Together(lambda wanted: pull)
 
 
 # ---- what is done to a piece of rows in the cache -------------------------------------------------------------------
@@ -192,15 +179,18 @@ def _scale_and_shift(s: Array, gamma: Array | None, beta: Array | None, out: Arr
         out += beta
 
 
-def _pull(g: Array, normal: Array, inverse: Array, gamma: Array | None, out: Array) -> Array:
-    """out = (h − mean h − ŝ ⊙ mean(h ⊙ ŝ)) / √(var + ε)  with h = γ ⊙ g"""
-    d = g.shape[1]
-    h = np.multiply(g, 1 if gamma is None else gamma, out=out)
-    along = np.einsum("ij,ij->i", h, normal)[:, None] / d
-    h -= (h @ np.full(d, 1 / d, h.dtype))[:, None]
-    h -= normal * along
+def _pull(g: Array, normal: Array, inverse: Array, gamma: Array | None, out: Array) -> tuple[Array, Array]:
+    """out = (h − mean h − ŝ ⊙ mean(h ⊙ ŝ)) / √(var + ε)  with h = γ ⊙ g; returns gγ = Σ g ⊙ ŝ and gβ = Σ g"""
+    one, d = _ones(g), g.shape[1]
+    gamma = np.ones(d, g.dtype) if gamma is None else gamma
+    work = g * normal
+    ggamma, gbeta = one @ work, one @ g
+    mean, along = (g @ gamma)[:, None] / d, (work @ gamma)[:, None] / d  # of h, and of h ⊙ ŝ
+    h = np.multiply(g, gamma, out=out)
+    h -= mean
+    h -= np.multiply(normal, along, out=work)
     h *= inverse
-    return h
+    return ggamma, gbeta
 
 
 def _ones(block: Array) -> Array:
@@ -208,24 +198,11 @@ def _ones(block: Array) -> Array:
     return np.ones(len(block), block.dtype)
 
 
-# ---- all pieces -----------------------------------------------------------------------------------------------------
-
-
-def _fill(out: Array, function: Callable[[slice, Array], object], pieces: list[slice]) -> Array:
-    """The array, filled piece by piece by function(piece, out[piece])."""
-    each(lambda piece: function(piece, out[piece]), pieces)
-    return out
-
-
-def _total(function: Callable[[slice], Array], pieces: list[slice]) -> Array:
-    """Σ function(piece), added in the order of the pieces."""
-    return reduce(np.add, each(function, pieces))
-
-
-def _column_sums(g: Array, pieces: list[slice]) -> Array:
-    return _total(lambda piece: _ones(g[piece]) @ g[piece], pieces)
-
-
 def _zeros(pieces: list[slice], like: Array) -> Array:
     """Zeros for a piece: NumPy's maximum of two arrays is three times as fast as that of an array and a number."""
     return np.zeros((pieces[0].stop, like.shape[1]), like.dtype)
+
+
+def _sums(parts: list[tuple[Array | None, ...]]) -> list[Array | None]:
+    """What the pieces contribute to each gradient, added up in their order."""
+    return [None if each_part[0] is None else reduce(np.add, each_part) for each_part in zip(*parts, strict=True)]

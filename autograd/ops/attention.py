@@ -10,7 +10,6 @@ from autograd import forms
 from autograd.backend import Array, array_module
 from autograd.fast import attention as fast
 from autograd.ops.common import once, unbroadcast
-from autograd.ops.linalg import matmul
 from autograd.ops.nn import masked_softmax, require_mask
 from autograd.tape import Result, op
 
@@ -56,29 +55,6 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
         lambda g: unbroadcast(gS(g).swapaxes(-1, -2) @ q, shapes[1]),
         lambda g: unbroadcast(P.swapaxes(-1, -2) @ heard(g), shapes[2]),
     )
-
-
-@op
-def carried_queries(q: Array, weight: Array, bias: Array | None = None) -> Result:
-    """p = q Wᵀ head by head, so that ⟨p, y⟩ is the score ⟨q, y W + b⟩ of a key, up to ⟨q, b⟩
-
-    gq = g W,     gW = Σ gᵀ q,     gb = 0
-
-    q is (..., h, n, e), W (d, h e), b (h e,), the result (..., h, n, d).  What is left out is the same for all keys of a
-    query, and softmax does not see that: b plays no part in attention, and its gradient is 0.
-    """
-    xp = array_module(q)
-    *_, h, _, e = q.shape
-    d = weight.shape[0]
-    if weight.shape != (d, h * e):
-        raise ValueError(f"expected a weight (d, {h * e}), given {weight.shape}")
-    heads = xp.ascontiguousarray(weight.reshape(d, h, e).transpose(1, 2, 0))  # (h, e, d)
-    p, (gq, gheads) = matmul.pure(q, heads)
-
-    def gweight(g: Array) -> Array:
-        return gheads(g).transpose(2, 0, 1).reshape(d, h * e)
-
-    return p, (gq, gweight, lambda g: xp.zeros_like(bias))
 
 
 @op

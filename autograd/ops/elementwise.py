@@ -168,6 +168,13 @@ def clip(x: Array, *, low: float | None = None, high: float | None = None) -> Re
     return y, lambda g: g * (x == y)
 
 
+@op
+def disregard(x: Array, unused: Array) -> Result:
+    """y = x          gx = g,   gunused = 0: for a parameter that plays no part, and whose gradient should say so"""
+    zero = array_module(unused).zeros_like(unused)
+    return x, (lambda g: g, lambda g: zero)
+
+
 # ---- the same numbers elsewhere -------------------------------------------------------------------------------------
 
 

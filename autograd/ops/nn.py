@@ -108,15 +108,13 @@ def feed_norm(
 
     A layer and a normalisation in one op, so that the fast form can do all of it to some rows, and then to the next.
     """
-    d = x.shape[-1]
-    if weight.shape != (d, d):
-        raise ValueError(f"expected a weight of shape {(d, d)}, given {weight.shape}")
-    if (
-        forms.fast(x, weight, bias, gamma, beta)
-        and x.size
-        and all(v is None or v.shape == (d,) for v in (bias, gamma, beta))
-    ):
-        return fast.feed_norm(x, weight, bias, gamma, beta, float(eps))
+    d, eps = x.shape[-1], float(eps)
+    vectors = {"weight": (weight, (d, d)), "bias": (bias, (d,)), "gamma": (gamma, (d,)), "beta": (beta, (d,))}
+    for name, (array, expected) in vectors.items():
+        if array is not None and array.shape != expected:
+            raise ValueError(f"expected a {name} of shape {expected}, given {array.shape}")
+    if forms.fast(x, weight, bias, gamma, beta) and x.size:
+        return fast.feed_norm(x, weight, bias, gamma, beta, eps)
     r, (gx, gweight, gbias) = linear.pure(x, weight, bias, relu=True)
     y, (gs, ggamma, gbeta, _) = layer_norm.pure(x, gamma, beta, r, eps=eps)
     return y, (lambda g: gs(g) + gx(gs(g)), lambda g: gweight(gs(g)), lambda g: gbias(gs(g)), ggamma, gbeta)
