@@ -46,7 +46,7 @@ from autograd.ops.loss import (
     poisson_negative_log_likelihood,
     squared_error,
 )
-from autograd.ops.nn import batch_norm, dropout, feed_norm, layer_norm, log_softmax, max_pool, mean_pool, softmax
+from autograd.ops.nn import batch_norm, dropout, layer_norm, log_softmax, max_pool, mean_pool, residual_norm, softmax
 from autograd.ops.reduce import logsumexp, max, mean, min, sum, var
 from autograd.ops.shape import (
     broadcast_to,

@@ -62,6 +62,8 @@ def common_array(name: str, arrays: list[Array]) -> Array | None:
             continue
         if common is None:
             common = array
+        elif array.dtype is common.dtype and type(array) is np.ndarray is type(common):
+            continue  # nearly always
         elif array.dtype != common.dtype:
             raise TypeError(
                 f"{name} of a {common.dtype} and a {array.dtype} Tensor: convert one of them with .astype, "
@@ -75,7 +77,7 @@ def common_array(name: str, arrays: list[Array]) -> Array | None:
 
 def as_input(value: Any, common: Array | None) -> Any:
     """What the table above says of an input."""
-    if value is common:
+    if value is common or value is None:
         return value
     if isinstance(value, np.generic) and common is not None:  # before the next line: np.float64 is also a float
         value = value.item()
@@ -89,6 +91,8 @@ def as_input(value: Any, common: Array | None) -> Any:
         raise TypeError(f"an array of real numbers was expected, given one of dtype {value.dtype}")
     if common is None:
         return value
+    if value.dtype is common.dtype and type(value) is np.ndarray is type(common):
+        return value  # nearly always
     value = backend.beside(value, common)
     return value if value.dtype.kind == "b" else value.astype(common.dtype, copy=False)
 

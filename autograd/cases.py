@@ -191,10 +191,13 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("layer_norm", normal(0, 4), normal(4), normal(4), label="empty")
     yield case("layer_norm", normal(2, 1), normal(1), normal(1), label="size 1")
     yield case("layer_norm", normal(2, 3, 4), normal(4), normal(4), normal(2, 3, 4), label="plus")
-    yield case("feed_norm", normal(5, 4), normal(4, 4), normal(4), normal(4), normal(4))
-    yield case("feed_norm", normal(2, 3, 4), normal(4, 4), label="bare")
-    yield case("feed_norm", normal(2, 3, 4), normal(4, 4), normal(4), normal(4), eps=0.1, label="gamma alone")
-    yield case("feed_norm", normal(0, 4), normal(4, 4), normal(4), normal(4), normal(4), label="empty")
+    for relu in (False, True):
+        label = "relu, " if relu else ""
+        yield case(
+            "residual_norm", normal(5, 4), normal(5, 3), normal(3, 4), *normal(3, 4), relu=relu, label=label + "all"
+        )
+        yield case("residual_norm", normal(2, 3, 4), normal(2, 3, 4), normal(4, 4), relu=relu, label=label + "bare")
+    yield case("residual_norm", normal(0, 4), normal(0, 4), normal(4, 4), *normal(3, 4), eps=0.1, label="empty")
     yield case("batch_norm", normal(5, 3), normal(3), normal(3))
     yield case("batch_norm", normal(2, 3, 4, 4), normal(3), normal(3), label="images")
     yield case("batch_norm", normal(2, 4, 3), axis=-1, label="bare")
@@ -234,7 +237,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("attention", q[:0], k[:0], v[:0], mask=mask[:0], label="no set")
     x, k, c, v = normal(2, 5, 3), normal(2, 4, 3, 3), normal(2, 4, 3), normal(2, 4, 3, 2)
     yield case("summed_attention", x, k, c, v)
-    yield case("summed_attention", x, k, c + 200, v, label="large")
+    yield case("summed_attention", x, k, c + 40, v, label="large")
     yield case("summed_attention", x[:, :1], k[:, :1, :1], c[:, :1, :1], v[:, :1, :1], label="one of each")
     yield case("summed_attention", x[:, :0], k, c, v, label="no query")
     yield case("summed_attention", x[:0], k[:0], c[:0], v[:0], label="no set")

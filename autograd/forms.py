@@ -56,15 +56,14 @@ def fast(*arrays: Array | None) -> bool:
     return all(type(x) is np.ndarray and x.dtype == given[0].dtype and x.dtype.kind == "f" for x in given)
 
 
-def row_pieces(rows: int, width: int, most: int = 2**30) -> list[slice]:
-    """The rows of a matrix in pieces of about PIECE numbers, or fewer and larger ones if there would be too many.
+def row_pieces(rows: int, width: int) -> list[slice]:
+    """The rows of a matrix in pieces of about PIECE numbers.
 
-    Why not smaller?  Threads take turns at Python's lock between two NumPy calls; with calls shorter than some 20 μs
-    they mostly wait for it.  So a small matrix is one piece, and one of PIECE / 2 numbers is two.
+    Why not smaller?  Threads take turns at Python's lock between two NumPy calls, and to wake up one that waits for it
+    takes some 50 μs: with short calls they mostly wait.  So a small matrix is one piece; one of PIECE numbers is two.
     """
     size = rows * width
-    count = min(max(math.ceil(size / PIECE), 2 if size >= PIECE // 2 else 1), most)
-    step = max(math.ceil(rows / count), 1)
+    step = max(math.ceil(rows / max(math.ceil(size / PIECE), 2 if size >= PIECE else 1)), 1)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
@@ -106,6 +105,6 @@ def attention_shares(B: int, h: int, n: int, m: int, e: int) -> list[Share]:
 
 def few_key_shares(B: int, n: int, width: int) -> list[tuple[slice, slice]]:
     """Which sets, and which of their queries: several sets together if they are small, else pieces of each."""
-    if n * width < PIECE // 2:
+    if n * width < PIECE:
         return [(sets, slice(0, n)) for sets in row_pieces(B, n * width)]
     return [(slice(b, b + 1), rows) for b in range(B) for rows in row_pieces(n, width)]

@@ -233,9 +233,10 @@ def op(function: Callable[..., Result]) -> Callable[..., Tensor]:
     @functools.wraps(function)
     def lifted(*arguments: Any, **keywords: Any) -> Tensor:
         inputs, settings = arrange(arguments, keywords)
-        tensors = [x.data for x in inputs if isinstance(x, Tensor)] or [x for x in inputs if backend.is_array(x)]
+        arrays = [x.data if isinstance(x, Tensor) else x for x in inputs]
+        tensors = [x.data for x in inputs if isinstance(x, Tensor)] or [x for x in arrays if backend.is_array(x)]
         common = common_array(name, tensors)  # whose dtype and device rule
-        arrays = [as_input(x.data if isinstance(x, Tensor) else x, common) for x in inputs]
+        arrays = [x if x is common else as_input(x, common) for x in arrays]
         settings = {key: as_setting(_constant(name, key, value), common) for key, value in settings.items()}
         try:
             with forms.one_level_of_threads():

@@ -58,19 +58,23 @@ class Multihead(Module):
         Q, _ = enter("Multihead", Q, None, self.q.weight.shape[0], like=self.q.weight)
         V, _ = enter("Multihead", V, mask, self.v.weight.shape[0], like=self.q.weight)
         K, mask = enter("Multihead", K, mask, self.k.weight.shape[0], like=self.q.weight)
-        return self.attend(Q, K, V, mask)
+        pooled, output = self.pool(Q, K, V, mask)
+        return pooled if output is None else output(pooled)  # (B, n, d)
 
-    def attend(self, Q: Tensor, K: Tensor, V: Tensor, mask: Array | None = None, q: Tensor | None = None) -> Tensor:
-        """The same for sets that have entered; whoever has projected the queries already gives q = Q W^Q as well."""
+    def pool(
+        self, Q: Tensor, K: Tensor, V: Tensor, mask: Array | None = None, q: Tensor | None = None
+    ) -> tuple[Tensor, Linear | None]:
+        """For sets that have entered: concat(O₁, …, O_h), and the projection W^O that is still to be applied, if any.
+
+        Whoever has projected the queries already gives q = Q W^Q as well.
+        """
         record(self, lambda: self.weights(Q, K, mask))
         match self.order(Q, K, mask, q):
             case "few keys":
-                return self._few_keys(Q, K, V)
+                return self._few_keys(Q, K, V), None
             case "few queries":
-                pooled = self._few_queries(self.q(Q) if q is None else q, K, V, mask)
-            case _:
-                pooled = self._textbook(self.q(Q) if q is None else q, K, V, mask)
-        return pooled if self.o is None else self.o(pooled)  # (B, n, d)
+                return self._few_queries(self.q(Q) if q is None else q, K, V, mask), self.o
+        return self._textbook(self.q(Q) if q is None else q, K, V, mask), self.o
 
     # A score is ⟨x W^Q, y W^K⟩ = x W^Q (W^K)ᵀ yᵀ: a product of four, and products may be multiplied in any order.  So
     # may those of the answer, P y W^V W^O.  The orders give the same numbers, up to rounding, at different prices.
@@ -140,7 +144,7 @@ class Multihead(Module):
         return weights(q, k, _of_keys(mask), self.scale, self.style.omega)
 
 
-SMALL = 2_000_000  # multiplications that are not worth another order: what they take, the few ops more take as well
+SMALL = 1_000_000  # multiplications that are not worth another order: what they take, the few ops more take as well
 
 
 def _of_keys(mask: Array | None, before: int = 3) -> Array | None:

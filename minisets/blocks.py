@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Tensor, feed_norm, relu
+from autograd import Tensor, relu, residual_norm
 from autograd.backend import Array
 from minisets.attention import Multihead, whole_number
 from minisets.masks import enter, hide
@@ -95,26 +95,30 @@ class MAB(Module):
             residual = q = self.attention.q(x)
         else:
             residual, q = X if self.skip is None else self.skip(X), None
-        attended = self.attention.attend(x, y, y, mask, q)
+        pooled, output = self.attention.pool(x, y, y, mask, q)
         if self.style.norm == "pre":
-            H = residual + attended
+            H = residual + (pooled if output is None else output(pooled))
             return hide(H + self.ff(relu(_normal(self.norm_h, H, mask_x))), mask_x)
-        H = _normal(self.norm_h, residual, mask_x, plus=attended)
-        if isinstance(self.norm_out, LayerNorm):
-            out = feed_norm(
-                H, self.ff.weight, self.ff.bias, self.norm_out.gamma, self.norm_out.beta, eps=self.norm_out.eps
-            )
-        else:
-            out = _normal(self.norm_out, H, mask_x, plus=self.ff(H, relu=True))
-        return hide(out, mask_x)
+        H = _normal_sum(self.norm_h, residual, pooled, output, mask_x)
+        return hide(_normal_sum(self.norm_out, H, H, self.ff, mask_x, relu=True), mask_x)
 
 
-def _normal(norm: Module | None, X: Tensor, mask: Array | None, plus: Tensor | None = None) -> Tensor:
-    """X, or X + plus, normalised if there is a norm."""
-    if isinstance(norm, LayerNorm) and (plus is None or plus.shape == X.shape):
-        return norm(X, plus)
-    X = X if plus is None else X + plus
-    return X if norm is None else norm(X, mask) if isinstance(norm, SetNorm) else norm(X)
+def _normal(norm: Module | None, X: Tensor, mask: Array | None) -> Tensor:
+    """X, normalised if there is a norm."""
+    if norm is None:
+        return X
+    return norm(X, mask) if isinstance(norm, SetNorm) else norm(X)
+
+
+def _normal_sum(
+    norm: Module | None, X: Tensor, Z: Tensor, layer: Linear | None, mask: Array | None, relu: bool = False
+) -> Tensor:
+    """X + layer(Z), normalised if there is a norm; relu=True puts a ReLU after the layer."""
+    if isinstance(norm, LayerNorm) and X.shape == Z.shape:  # one op does it all
+        if layer is None:
+            return norm(X, plus=Z)
+        return residual_norm(X, Z, layer.weight, layer.bias, norm.gamma, norm.beta, relu=relu, eps=norm.eps)
+    return _normal(norm, X + (Z if layer is None else layer(Z, relu=relu)), mask)
 
 
 class SAB(Module):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -178,11 +179,14 @@ def work(kind: str, shape: Shape, weights: Path) -> None:
     before = _resident()
     print("ready", flush=True)
     for _ in sys.stdin:
-        start = time.perf_counter()
-        loss = contestant.step()
-        seconds = time.perf_counter() - start
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps({"ms": seconds * 1e3, "loss": loss, "peak": peak, "more": peak - before}), flush=True)
+        turn = []
+        for _ in range(TURN):
+            start = time.perf_counter()
+            loss = contestant.step()
+            seconds = time.perf_counter() - start
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            turn.append({"ms": seconds * 1e3, "loss": loss, "peak": peak, "more": peak - before})
+        print(json.dumps(turn), flush=True)
 
 
 def _resident() -> int:
@@ -195,18 +199,18 @@ class Contestant:
 
     def __init__(self, kind: str, name: str, n: int, weights: Path) -> None:
         words = [sys.executable, "-m", "tasks.bench", "--work", kind, name, str(n), str(weights)]
-        self.kind, self.steps = kind, []
+        self.kind, self.turns = kind, []
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             raise UsageError(f"the process for {kind} did not start")
 
-    def step(self) -> None:
-        self.process.stdin.write("step\n")
+    def turn(self) -> None:
+        self.process.stdin.write("go on\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
             raise UsageError(f"the process for {self.kind} died, perhaps for want of memory")
-        self.steps.append(json.loads(answer))
+        self.turns.append(json.loads(answer))
 
     def close(self) -> None:
         self.process.stdin.close()
@@ -214,7 +218,8 @@ class Contestant:
 
 
 REST = 0.1  # seconds between two turns: threads of BLAS and OpenMP go on spinning for a while after their work
-WARM = 3  # steps that are not counted, and whose losses must agree
+TURN = 4  # steps in a turn, of which the first is not counted: it finds the caches full of what others did
+COMPARED = 3  # first steps whose losses must agree
 
 
 def race(name: str, shape: Shape, steps: int, with_torch: bool) -> dict[str, Any]:
@@ -223,20 +228,20 @@ def race(name: str, shape: Shape, steps: int, with_torch: bool) -> dict[str, Any
     with tempfile.TemporaryDirectory() as place:
         contestants = [Contestant(kind, name, shape.n, Path(place) / "weights.npz") for kind in kinds]
         try:
-            for _ in range(WARM + steps):
+            for _ in range(1 + math.ceil(steps / (TURN - 1))):
                 for contestant in contestants:
                     time.sleep(REST)
-                    contestant.step()
+                    contestant.turn()
         finally:
             for contestant in contestants:
                 contestant.close()
-    losses = {c.kind: [s["loss"] for s in c.steps[:WARM]] for c in contestants if c.kind != "products"}
+    losses = {c.kind: [s["loss"] for s in c.turns[0][:COMPARED]] for c in contestants if c.kind != "products"}
     for kind, values in losses.items():
         if not np.allclose(values, losses["ours"], rtol=1e-3):
             raise UsageError(f"{name}: ours and {kind} do not compute the same: losses {losses['ours']} and {values}")
     row: dict[str, Any] = {"name": name, "n": shape.n, "sets": shape.sets}
     for contestant in contestants:
-        counted = contestant.steps[WARM:]
+        counted = [step for turn in contestant.turns[1:] for step in turn[1:]]
         row[contestant.kind] = {
             "ms": statistics.median(s["ms"] for s in counted),
             "peak_mib": counted[-1]["peak"] / 2**20,

@@ -436,9 +436,9 @@ def layer_norm(x, gamma=None, beta=None, plus=None, *, eps=1e-5):
     return scaled_and_shifted(unit, gamma, beta, x.ndim - 1)
 
 
-def feed_norm(x, weight, bias=None, gamma=None, beta=None, *, eps=1e-5):
-    """layer_norm(x + relu(x weight + bias))"""
-    return layer_norm(x, gamma, beta, linear(x, weight, bias, relu=True), eps=eps)
+def residual_norm(x, z, weight, bias=None, gamma=None, beta=None, *, relu=False, eps=1e-5):
+    """layer_norm(x + z weight + bias), or layer_norm(x + relu(z weight + bias))"""
+    return layer_norm(x, gamma, beta, linear(z, weight, bias, relu=relu), eps=eps)
 
 
 def batch_norm(x, gamma=None, beta=None, *, axis=1, eps=1e-5, statistics=None, frozen=False):
@@ -644,7 +644,7 @@ ORACLES = {
     "softmax": softmax,
     "log_softmax": log_softmax,
     "layer_norm": layer_norm,
-    "feed_norm": feed_norm,
+    "residual_norm": residual_norm,
     "batch_norm": batch_norm,
     "conv2d": conv2d,
     "max_pool": max_pool,

@@ -303,8 +303,8 @@ def count_flops(block, n: int, monkeypatch: pytest.MonkeyPatch) -> int:
     def counted(op, result, inputs):
         nonlocal total
         y = result[0]
-        if op in ("linear", "feed_norm"):
-            x, weight = inputs[:2]
+        if op in ("linear", "residual_norm"):
+            x, weight = inputs[:2] if op == "linear" else inputs[1:3]
             total += 2 * int(np.prod(x.shape[:-1])) * weight.shape[0] * weight.shape[1]
         if op == "attention":
             q, k, v = inputs

@@ -1,5 +1,7 @@
 """What makes a network a network on sets, for every block, baseline and architecture, outputs and gradients alike."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from networks import BLOCKS, D_IN, SUBJECTS, Subject
 
 from autograd import Tensor
+from autograd.forms import plain_forms
 from autograd.gradcheck import gradcheck
 from minisets.nn import Module
 
@@ -118,9 +121,11 @@ def test_equal_elements_are_treated_alike(subject: Subject, batch):
     X, _, _ = batch
     X = np.concatenate([X, X], axis=1)  # every element twice
     net, n = subject.net(), X.shape[1] // 2
-    y, _, _, _ = run(net, X, None)
-    u = np.ones_like(y)
-    y, gX, _, _ = run(net, X, None, u)
+    # A maximum over elements that differ in the last bit goes to one of them; only plain forms are alike to the bit.
+    with plain_forms() if "Pooling" in subject.name else contextlib.nullcontext():
+        y, _, _, _ = run(net, X, None)
+        u = np.ones_like(y)
+        y, gX, _, _ = run(net, X, None, u)
     same([gX[:, :n]], [gX[:, n:]])
     if subject.equivariant:
         same([y[:, :n]], [y[:, n:]])

@@ -16,7 +16,7 @@ from functools import reduce
 import numpy as np
 
 from autograd.backend import Array
-from autograd.forms import row_pieces
+from autograd.forms import PIECE, row_pieces
 from autograd.tape import Result, Together
 from autograd.threads import each
 
@@ -30,7 +30,7 @@ def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
     zeros = _zeros(pieces, y) if relu else None
 
     def forward(piece: slice) -> None:
-        out = np.matmul(x[piece], weight, out=y[piece])
+        out = np.dot(x[piece], weight, out=y[piece])
         if bias is not None:
             out += bias
         if relu:
@@ -49,7 +49,7 @@ def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
             def backward(piece: slice) -> tuple[Array | None, ...]:
                 through = g[piece] if open_where is None else g[piece] * (open_where[piece] > 0)
                 if wanted[0]:
-                    np.matmul(through, weight.T, out=gx[piece])
+                    np.dot(through, weight.T, out=gx[piece])
                 return rows[piece].T @ through if wanted[1] else None, _ones(through) @ through
 
             gweight, gbias = _sums(each(backward, pieces))
@@ -75,7 +75,10 @@ def matmul(x: Array, heads: Array) -> Result:
 
     lead = (*x.shape[:-3], x.shape[-2])
     x = joined(x)
-    pieces = [(j, rows) for j in range(h) for rows in row_pieces(x.shape[1], max(a, b))]
+    if x.size < PIECE:
+        pieces = [(slice(0, h), slice(0, x.shape[1]))]  # small: one call for all heads
+    else:
+        pieces = [(slice(j, j + 1), rows) for j in range(h) for rows in row_pieces(x.shape[1], max(a, b))]
     y = np.empty((h, x.shape[1], b), x.dtype)
     each(lambda piece: np.matmul(x[piece], heads[piece[0]], out=y[piece]), pieces)
 
@@ -83,12 +86,12 @@ def matmul(x: Array, heads: Array) -> Result:
         g = joined(g)
         gx, gheads = np.empty((*g.shape[:2], a), g.dtype), np.zeros(heads.shape, g.dtype)
 
-        def backward(piece: tuple[int, slice]) -> Array | None:
-            np.matmul(g[piece], heads[piece[0]].T, out=gx[piece])
-            return x[piece].T @ g[piece]
+        def backward(piece: tuple[slice, slice]) -> Array:
+            np.matmul(g[piece], heads[piece[0]].swapaxes(1, 2), out=gx[piece])
+            return x[piece].swapaxes(1, 2) @ g[piece]
 
-        for (j, _), part in zip(pieces, each(backward, pieces), strict=True):
-            gheads[j] += part
+        for (some, _), part in zip(pieces, each(backward, pieces), strict=True):
+            gheads[some] += part
         return apart(gx), gheads
 
     return apart(y), Together(lambda wanted: pull)
@@ -122,22 +125,30 @@ def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | 
     return y.reshape(shape), Together(lambda wanted: pull)
 
 
-def feed_norm(
-    x: Array, weight: Array, bias: Array | None, gamma: Array | None, beta: Array | None, eps: float
+def residual_norm(
+    x: Array,
+    z: Array,
+    weight: Array,
+    bias: Array | None,
+    gamma: Array | None,
+    beta: Array | None,
+    relu: bool,
+    eps: float,
 ) -> Result:
-    """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + max(x W + b, 0)"""
-    shape, d = x.shape, x.shape[-1]
-    x = x.reshape(-1, d)
-    pieces = row_pieces(*x.shape)
+    """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + z W + b, or of s = x + max(z W + b, 0)"""
+    shape, d_in, d = x.shape, z.shape[-1], x.shape[-1]
+    x, z = x.reshape(-1, d), z.reshape(-1, d_in)
+    pieces = row_pieces(len(x), max(d_in, d))
     normal, inverse, y = np.empty_like(x), np.empty((len(x), 1), x.dtype), np.empty_like(x)
-    opened, zeros = np.empty(x.shape, bool), _zeros(pieces, x)  # opened: where the ReLU lets something through
+    zeros, opened = (_zeros(pieces, x), np.empty(x.shape, bool)) if relu else (None, None)
 
     def forward(piece: slice) -> None:
-        s = np.matmul(x[piece], weight, out=normal[piece])
+        s = np.dot(z[piece], weight, out=normal[piece])
         if bias is not None:
             s += bias
-        np.maximum(s, zeros[: len(s)], out=s)
-        np.greater(s, zeros[: len(s)], out=opened[piece])
+        if relu:
+            np.maximum(s, zeros[: len(s)], out=s)
+            np.greater(s, zeros[: len(s)], out=opened[piece])  # where the ReLU lets something through
         s += x[piece]
         inverse[piece] = _normalise(s, eps)
         _scale_and_shift(s, gamma, beta, y[piece])
@@ -145,17 +156,17 @@ def feed_norm(
     each(forward, pieces)
 
     def pull(g: Array) -> tuple[Array, ...]:
-        g, gx = g.reshape(-1, d), np.empty_like(x)
+        g, gx, gz = g.reshape(-1, d), np.empty_like(normal), np.empty_like(z)
 
         def backward(piece: slice) -> tuple[Array, ...]:
             gs = gx[piece]
             ggamma, gbeta = _pull(g[piece], normal[piece], inverse[piece], gamma, gs)
-            through = gs * opened[piece]
-            gs += through @ weight.T
-            return x[piece].T @ through, _ones(through) @ through, ggamma, gbeta
+            through = gs * opened[piece] if relu else gs
+            np.dot(through, weight.T, out=gz[piece])
+            return z[piece].T @ through, _ones(through) @ through, ggamma, gbeta
 
         sums = _sums(each(backward, pieces))
-        return gx.reshape(shape), *sums
+        return gx.reshape(shape), gz.reshape(*shape[:-1], d_in), *sums
 
     return y.reshape(shape), Together(lambda wanted: pull)
 

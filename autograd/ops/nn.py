@@ -95,29 +95,32 @@ def layer_norm(
 
 
 @op
-def feed_norm(
+def residual_norm(
     x: Array,
+    z: Array,
     weight: Array,
     bias: Array | None = None,
     gamma: Array | None = None,
     beta: Array | None = None,
     *,
+    relu: bool = False,
     eps: float = 1e-5,
 ) -> Result:
-    """y = layer_norm(x + max(x W + b, 0)): the second half of a MAB, for x (..., d), W (d, d) and vectors (d,)
+    """y = layer_norm(x + z W + b), or with relu=True y = layer_norm(x + max(z W + b, 0)): each half of a MAB
 
-    A layer and a normalisation in one op, so that the fast form can do all of it to some rows, and then to the next.
+    x is (..., d), z (..., d_in), W (d_in, d).  A layer, a sum and a normalisation are one op so that its fast form can
+    do all of it to some rows before it goes on to the next.
     """
-    d, eps = x.shape[-1], float(eps)
-    vectors = {"weight": (weight, (d, d)), "bias": (bias, (d,)), "gamma": (gamma, (d,)), "beta": (beta, (d,))}
-    for name, (array, expected) in vectors.items():
-        if array is not None and array.shape != expected:
-            raise ValueError(f"expected a {name} of shape {expected}, given {array.shape}")
-    if forms.fast(x, weight, bias, gamma, beta) and x.size:
-        return fast.feed_norm(x, weight, bias, gamma, beta, eps)
-    r, (gx, gweight, gbias) = linear.pure(x, weight, bias, relu=True)
+    if x.shape[:-1] != z.shape[:-1] or weight.shape != (z.shape[-1], x.shape[-1]):
+        raise ValueError("expected x (..., d), z (..., d_in) with as many rows, and a weight (d_in, d)")
+    for name, vector in (("bias", bias), ("gamma", gamma), ("beta", beta)):
+        if vector is not None and vector.shape != x.shape[-1:]:
+            raise ValueError(f"expected {name} of shape {x.shape[-1:]}, given {vector.shape}")
+    if forms.fast(x, z, weight, bias, gamma, beta) and x.size and z.size:
+        return fast.residual_norm(x, z, weight, bias, gamma, beta, relu, float(eps))
+    r, (gz, gweight, gbias) = linear.pure(z, weight, bias, relu=relu)
     y, (gs, ggamma, gbeta, _) = layer_norm.pure(x, gamma, beta, r, eps=eps)
-    return y, (lambda g: gs(g) + gx(gs(g)), lambda g: gweight(gs(g)), lambda g: gbias(gs(g)), ggamma, gbeta)
+    return y, (gs, lambda g: gz(gs(g)), lambda g: gweight(gs(g)), lambda g: gbias(gs(g)), ggamma, gbeta)
 
 
 def moments(x: Array, axis: int) -> tuple[Array, Array]:
