@@ -103,6 +103,11 @@ def attention_shares(B: int, h: int, n: int, m: int, e: int) -> list[Share]:
     ]
 
 
+def keep_weights(B: int, h: int, n: int, m: int) -> bool:
+    """Whether attention keeps its exponentials for backward, all of them together fitting into a block."""
+    return B * h * n * m <= BLOCK
+
+
 def few_key_shares(B: int, n: int, width: int) -> list[tuple[slice, slice]]:
     """Which sets, and which of their queries: several sets together if they are small, else pieces of each."""
     if n * width < PIECE:

@@ -8,23 +8,24 @@ three such matrices more.  Here a thread takes a share, some sets and heads, and
                 gQ = scale · gS K,     gK += scale · gSᵀ Q,     gV += Eᵀ G
 
 and then for the next.  The weights P = E / ΣE come back from two numbers for each query, for the price of a second
-exponential, and so memory grows as n + m instead of n m.  P itself is never written down: to divide the few columns of
-g by ΣE is cheaper.
+exponential, and so memory grows as n + m instead of n m.  (Of few and small sets E is kept.)  P itself is never written
+down: to divide the few columns of g by ΣE is cheaper.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import partial, reduce
 
 import numpy as np
 
 from autograd.backend import Array
-from autograd.forms import Share, attention_shares, few_key_shares
+from autograd.forms import Share, attention_shares, few_key_shares, keep_weights
 from autograd.ops.common import unbroadcast
 from autograd.tape import Result, Together
 from autograd.threads import each
+
+Kept = tuple["Part", Array, Array]  # K and V, Q · scale, and E of a share
 
 
 def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> Result:
@@ -39,9 +40,11 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
     o, one = _empty_heads(B, h, n, v.shape[3], q.dtype), np.ones(m, q.dtype)
     tops, totals = np.zeros((2, B, h, n, 1), q.dtype)  # of each query: the number subtracted, the sum of exponentials
 
-    def forward(share: Share) -> None:
-        part = Part(share, q, k, v, mask, scale)
-        for rows, _, S in part.blocks():
+    def forward(share: Share) -> Kept | None:
+        part = Part(share, k, v, mask)
+        for rows in part.blocks():
+            Q = part.queries(q, rows) * scale
+            S = part.scores(Q, rows)
             if not _moderate(S):
                 top = S.max(axis=-1, keepdims=True)
                 top[top == -math.inf] = 0  # a query without keys: its exponentials are all 0, and so is its answer
@@ -52,8 +55,9 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
             total[total == 0] = 1
             totals[*share.where, rows] = total
             np.divide(E @ part.V, total, out=o[*share.where, rows])
+        return (part, Q, E) if keep_weights(B, h, n, m) else None
 
-    each(forward, shares)
+    kept = each(forward, shares)
 
     def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
         g = _sets_and_heads(g, lead)
@@ -61,14 +65,18 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
         gq = _empty_heads(*q.shape, q.dtype)
         gk, gv = ([_empty_heads(*x.shape, x.dtype) for _ in range(lanes)] for x in (k, v))
 
-        def backward(share: Share) -> None:
-            part = Part(share, q, k, v, mask, scale)
+        def backward(i: int) -> None:
+            share = shares[i]
+            part, Q, E = kept[i] or (Part(share, k, v, mask), None, None)
             gK = gV = None
-            for rows, Q, S in part.blocks():
+            for rows in part.blocks():
                 top, total = tops[*share.where, rows], totals[*share.where, rows]
-                if top.any():
-                    S -= top
-                E = np.exp(S, out=S)
+                if kept[i] is None:
+                    Q = part.queries(q, rows) * scale
+                    S = part.scores(Q, rows)
+                    if top.any():
+                        S -= top
+                    E = np.exp(S, out=S)
                 G = part.queries(g, rows) / total
                 if wanted[2]:
                     gV = _add(gV, E.swapaxes(-1, -2) @ G)
@@ -84,7 +92,7 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
                 if mine is not None:
                     whole[share.lane][share.where] = mine
 
-        each(backward, shares)
+        each(backward, range(len(shares)))
         gradients = gq, reduce(np.add, gk), reduce(np.add, gv)
         return tuple(
             unbroadcast(x.reshape(*lead, *x.shape[2:]), shape) if wants else None
@@ -169,24 +177,25 @@ class Part:
     As in the plain form, keys that nobody sees and queries that see nobody are wiped: they may hold nan.
     """
 
-    def __init__(self, share: Share, q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> None:
-        self.share, self.q, self.scale = share, q, scale
+    def __init__(self, share: Share, k: Array, v: Array, mask: Array | None) -> None:
+        self.share = share
         self.mask = None if mask is None else mask[share.where]
         self.K, self.V = np.ascontiguousarray(k[share.where]), np.ascontiguousarray(v[share.where])
         if mask is not None:
             seen = self.mask.any(axis=-2)[..., None]
             self.K, self.V = np.where(seen, self.K, 0), np.where(seen, self.V, 0)
 
-    def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
-        """For each block of queries: which ones, they themselves times the scale, and their scores, −∞ where hidden."""
+    def blocks(self) -> list[slice]:
+        """The queries of the share, a block at a time."""
         first, last, step = self.share.queries.start, self.share.queries.stop, self.share.rows
-        for start in range(first, last, step):
-            rows = slice(start, min(start + step, last))
-            Q = self.queries(self.q, rows) * self.scale
-            S = Q @ self.K.swapaxes(-1, -2)
-            if self.mask is not None:
-                np.copyto(S, -math.inf, where=~self._mask(rows))
-            yield rows, Q, S
+        return [slice(start, min(start + step, last)) for start in range(first, last, step)]
+
+    def scores(self, Q: Array, rows: slice) -> Array:
+        """Q Kᵀ for the queries Q, which are these rows; −∞ where hidden."""
+        S = Q @ self.K.swapaxes(-1, -2)
+        if self.mask is not None:
+            np.copyto(S, -math.inf, where=~self._mask(rows))
+        return S
 
     def queries(self, x: Array, rows: slice) -> Array:
         """What x, which has a row for each query, has for these; zeros for a query that sees nobody."""

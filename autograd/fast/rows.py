@@ -75,23 +75,23 @@ def matmul(x: Array, heads: Array) -> Result:
 
     lead = (*x.shape[:-3], x.shape[-2])
     x = joined(x)
-    if x.size < PIECE:
-        pieces = [(slice(0, h), slice(0, x.shape[1]))]  # small: one call for all heads
-    else:
-        pieces = [(slice(j, j + 1), rows) for j in range(h) for rows in row_pieces(x.shape[1], max(a, b))]
+    small = x.size < PIECE
+    pieces = [slice(0, x.shape[1])] if small else row_pieces(x.shape[1], max(a, b))
+    pieces = [(j, rows) for j in range(h) for rows in pieces]
+    run = map if small else each  # to wake a thread takes longer
     y = np.empty((h, x.shape[1], b), x.dtype)
-    each(lambda piece: np.matmul(x[piece], heads[piece[0]], out=y[piece]), pieces)
+    list(run(lambda piece: np.dot(x[piece], heads[piece[0]], out=y[piece]), pieces))
 
     def pull(g: Array) -> tuple[Array, Array]:
         g = joined(g)
         gx, gheads = np.empty((*g.shape[:2], a), g.dtype), np.zeros(heads.shape, g.dtype)
 
-        def backward(piece: tuple[slice, slice]) -> Array:
-            np.matmul(g[piece], heads[piece[0]].swapaxes(1, 2), out=gx[piece])
-            return x[piece].swapaxes(1, 2) @ g[piece]
+        def backward(piece: tuple[int, slice]) -> Array:
+            np.dot(g[piece], heads[piece[0]].T, out=gx[piece])
+            return x[piece].T @ g[piece]
 
-        for (some, _), part in zip(pieces, each(backward, pieces), strict=True):
-            gheads[some] += part
+        for (j, _), part in zip(pieces, run(backward, pieces), strict=True):
+            gheads[j] += part
         return apart(gx), gheads
 
     return apart(y), Together(lambda wanted: pull)

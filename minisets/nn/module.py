@@ -109,7 +109,11 @@ class Module:
 
 def tensor_like(X: Any, like: Tensor) -> Tensor:
     """What a Module computes with: a Tensor as it is, anything else in the dtype and on the device of a parameter."""
-    return X if isinstance(X, Tensor) else Tensor(X).astype(like.dtype).to(like.device)
+    if isinstance(X, Tensor):
+        return X
+    X = Tensor(X)
+    alike = X.dtype == like.dtype and X.device == like.device
+    return X if alike else X.astype(like.dtype).to(like.device)
 
 
 def _walk(root: Any) -> Iterator[tuple[str, Any]]:
