@@ -109,18 +109,22 @@ class Ours:
 class Products:
     """The matrix products of a step and nothing else: what a step cannot be faster than, with this BLAS."""
 
+    LARGEST = 2**24  # numbers in a matrix: larger products are made row block by row block, so that they fit in memory
+
     def __init__(self, shape: Shape) -> None:
         rng = np.random.default_rng(0)
-        self.pairs = [
-            (rng.standard_normal((batch, a, b), dtype="float32"), rng.standard_normal((batch, b, c), dtype="float32"))
-            for batch, a, b, c in products(shape)
-        ]
+        self.pairs = []  # two matrices, or stacks of them, and how often to multiply them
+        for batch, a, b, c in products(shape):
+            times, rows = 1, a
+            if batch * a * max(b, c) > self.LARGEST:
+                rows = max(1, min(a, self.LARGEST // max(b, c)))
+                batch, times = 1, batch * math.ceil(a / rows)
+            sizes = ((batch, rows, b), (batch, b, c)) if batch > 1 else ((rows, b), (b, c))
+            self.pairs.append((*(rng.standard_normal(size, dtype="float32") for size in sizes), times))
 
     def step(self) -> float:
-        for x, y in self.pairs:
-            if len(x) == 1:
-                x[0] @ y[0]  # one tall product, as linear makes it
-            else:
+        for x, y, times in self.pairs:
+            for _ in range(times):
                 x @ y
         return 0.0
 

@@ -36,7 +36,7 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     q, k, v, mask = (x if x is None else _sets_and_heads(x, lead) for x in (q, k, v, mask))
     B, h, n, m = *q.shape[:3], k.shape[2]
-    shares = attention_shares(B, h, n, m, max(q.shape[3], v.shape[3]))
+    shares, keep = attention_shares(B, h, n, m, max(q.shape[3], v.shape[3])), keep_weights(B, h, n, m)
     o, one = _empty_heads(B, h, n, v.shape[3], q.dtype), np.ones(m, q.dtype)
     tops, totals = np.zeros((2, B, h, n, 1), q.dtype)  # of each query: the number subtracted, the sum of exponentials
 
@@ -44,26 +44,31 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
         part = Part(share, k, v, mask)
         for rows in part.blocks():
             Q = part.queries(q, rows) * scale
-            S = part.scores(Q, rows)
+            S = Q @ part.K.swapaxes(-1, -2)
             if not _moderate(S):
+                part.hide(S, rows, -math.inf)
                 top = S.max(axis=-1, keepdims=True)
-                top[top == -math.inf] = 0  # a query without keys: its exponentials are all 0, and so is its answer
+                top[top == -math.inf] = 0  # a query without keys
                 S -= top
                 tops[*share.where, rows] = top
             E = np.exp(S, out=S)
+            part.hide(E, rows, 0)
             total = (E.reshape(-1, m) @ one).reshape(*E.shape[:-1], 1)
-            total[total == 0] = 1
+            total[total == 0] = 1  # again a query without keys: its answer is 0 / 1
+            if keep:
+                E /= total  # the weights themselves: a single key has exactly 1, and a gradient of exactly 0
+                total = 1
             totals[*share.where, rows] = total
             np.divide(E @ part.V, total, out=o[*share.where, rows])
-        return (part, Q, E) if keep_weights(B, h, n, m) else None
+        return (part, Q, E) if keep else None
 
     kept = each(forward, shares)
 
     def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
         g = _sets_and_heads(g, lead)
         lanes = 1 + max(share.lane for share in shares)  # that divide the queries of a head, with a sum each
-        gq = _empty_heads(*q.shape, q.dtype)
-        gk, gv = ([_empty_heads(*x.shape, x.dtype) for _ in range(lanes)] for x in (k, v))
+        room = zip((q, k, v), (1, lanes, lanes), wanted, strict=True)
+        gq, gk, gv = ([_empty_heads(*x.shape, x.dtype) for _ in range(count * wants)] for x, count, wants in room)
 
         def backward(i: int) -> None:
             share = shares[i]
@@ -73,10 +78,12 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
                 top, total = tops[*share.where, rows], totals[*share.where, rows]
                 if kept[i] is None:
                     Q = part.queries(q, rows) * scale
-                    S = part.scores(Q, rows)
+                    S = Q @ part.K.swapaxes(-1, -2)
                     if top.any():
+                        part.hide(S, rows, -math.inf)
                         S -= top
                     E = np.exp(S, out=S)
+                    part.hide(E, rows, 0)
                 G = part.queries(g, rows) / total
                 if wanted[2]:
                     gV = _add(gV, E.swapaxes(-1, -2) @ G)
@@ -85,7 +92,7 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
                     gS -= np.einsum("...j,...j->...", gS, E)[..., None] / total
                     gS *= E
                 if wanted[0]:
-                    np.multiply(gS @ part.K, scale, out=gq[*share.where, rows])
+                    np.multiply(gS @ part.K, scale, out=gq[0][*share.where, rows])
                 if wanted[1]:
                     gK = _add(gK, gS.swapaxes(-1, -2) @ Q)
             for whole, mine in ((gk, gK), (gv, gV)):
@@ -93,10 +100,9 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
                     whole[share.lane][share.where] = mine
 
         each(backward, range(len(shares)))
-        gradients = gq, reduce(np.add, gk), reduce(np.add, gv)
         return tuple(
-            unbroadcast(x.reshape(*lead, *x.shape[2:]), shape) if wants else None
-            for x, shape, wants in zip(gradients, shapes, wanted, strict=True)
+            unbroadcast(reduce(np.add, parts).reshape(*lead, *parts[0].shape[2:]), shape) if parts else None
+            for parts, shape in zip((gq, gk, gv), shapes, strict=True)
         )
 
     return o.reshape(*lead, *o.shape[2:]), Together(lambda wanted: partial(pull, wanted))
@@ -190,12 +196,10 @@ class Part:
         first, last, step = self.share.queries.start, self.share.queries.stop, self.share.rows
         return [slice(start, min(start + step, last)) for start in range(first, last, step)]
 
-    def scores(self, Q: Array, rows: slice) -> Array:
-        """Q Kᵀ for the queries Q, which are these rows; −∞ where hidden."""
-        S = Q @ self.K.swapaxes(-1, -2)
+    def hide(self, S: Array, rows: slice, value: float) -> None:
+        """Put the value where a key is hidden from a query of these rows."""
         if self.mask is not None:
-            np.copyto(S, -math.inf, where=~self._mask(rows))
-        return S
+            np.copyto(S, value, where=~self._mask(rows))
 
     def queries(self, x: Array, rows: slice) -> Array:
         """What x, which has a row for each query, has for these; zeros for a query that sees nobody."""
