@@ -27,6 +27,7 @@ from autograd.backend import Array
 
 PIECE = 2**18  # numbers of a matrix in a piece: 1 MB in float32
 BLOCK = 2**19  # scores in a block of attention: 2 MB
+QUERIES = 32  # in a block of attention at least, however many keys there are
 LANES = 8  # shares of attention to make at least, where it is large
 
 nothing = contextlib.nullcontext()
@@ -54,6 +55,11 @@ def fast(*arrays: Array | None) -> bool:
         return False
     given = [x for x in arrays if x is not None]
     return all(type(x) is np.ndarray and x.dtype == given[0].dtype and x.dtype.kind == "f" for x in given)
+
+
+def small(x: Array) -> bool:
+    """Whether an array is too small to be worth another thread."""
+    return x.size < PIECE
 
 
 def row_pieces(rows: int, width: int) -> list[slice]:
@@ -84,7 +90,7 @@ class Share(NamedTuple):
 def attention_shares(B: int, h: int, n: int, m: int, e: int) -> list[Share]:
     """Small sets go together, large ones are divided, so that a block has about BLOCK scores.
 
-    A few queries (32) are always taken together, so with more than BLOCK / 32 keys a block is larger.
+    QUERIES are always taken together, so with more than BLOCK / QUERIES keys a block is larger.
     """
     everything = slice(0, n)
     if h * n * m <= BLOCK:  # several sets with all of their heads
@@ -92,7 +98,7 @@ def attention_shares(B: int, h: int, n: int, m: int, e: int) -> list[Share]:
     if n * m <= BLOCK:  # several heads of one set
         heads = [slice(i, min(i + BLOCK // (n * m), h)) for i in range(0, h, BLOCK // (n * m))]
         return [Share(slice(b, b + 1), some, everything, n) for b in range(B) for some in heads]
-    rows = min(max(BLOCK // m, 32), n)  # queries of one head of one set
+    rows = min(max(BLOCK // m, QUERIES), n)  # queries of one head of one set
     lanes = max(1, min(math.ceil(LANES / (B * h)), n // rows))
     bounds = [n * i // lanes for i in range(lanes + 1)]
     return [

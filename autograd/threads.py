@@ -45,13 +45,17 @@ _helpers = 0
 _mine = threading.local()  # .busy in a thread that is at work on a piece
 
 
+class SettingError(ValueError):
+    """The environment asks for what cannot be."""
+
+
 def count() -> int:
     """The number of threads that work on an op, the calling one included."""
     global _count
     if _count is None:
         given = os.environ.get("MINISETS_THREADS", "").strip()
         if given and not (given.isdecimal() and int(given) > 0):
-            raise ValueError(f"MINISETS_THREADS must be a whole number of at least 1, given {given!r}")
+            raise SettingError(f"MINISETS_THREADS must be a whole number of at least 1, given {given!r}")
         _count = int(given) if given else _blas[0]() if _blas else 1
     return _count
 

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from autograd import threads
 from autograd.backend import DeviceError
 from minisets.checkpoint import CheckpointError
 from tasks import tables
@@ -43,10 +44,11 @@ def main(argv: list[str] | None = None) -> int:
     if hasattr(sys.stdout, "reconfigure"):  # a terminal that cannot show ± shows ?
         sys.stdout.reconfigure(errors="replace")
     try:
+        threads.count()  # a bad MINISETS_THREADS should be told before anything begins
         code = COMMANDS.get(argv[0] if argv else "", lambda _: _look(argv))(argv[1:])
         sys.stdout.flush()
         return code
-    except (UsageError, CheckpointError, DeviceError) as error:
+    except (UsageError, CheckpointError, DeviceError, threads.SettingError) as error:
         return _say(error, 2)
     except Stopped as error:
         return _say(error, 1)

@@ -16,7 +16,7 @@ from functools import reduce
 import numpy as np
 
 from autograd.backend import Array
-from autograd.forms import PIECE, row_pieces
+from autograd.forms import row_pieces, small
 from autograd.tape import Result, Together
 from autograd.threads import each
 
@@ -75,10 +75,8 @@ def matmul(x: Array, heads: Array) -> Result:
 
     lead = (*x.shape[:-3], x.shape[-2])
     x = joined(x)
-    small = x.size < PIECE
-    pieces = [slice(0, x.shape[1])] if small else row_pieces(x.shape[1], max(a, b))
-    pieces = [(j, rows) for j in range(h) for rows in pieces]
-    run = map if small else each  # to wake a thread takes longer
+    pieces = [(j, rows) for j in range(h) for rows in row_pieces(x.shape[1], max(a, b))]
+    run = map if small(x) else each  # to wake a thread would take longer
     y = np.empty((h, x.shape[1], b), x.dtype)
     list(run(lambda piece: np.dot(x[piece], heads[piece[0]], out=y[piece]), pieces))
 
