@@ -5,7 +5,9 @@ own, and they take their steps in turn, so that whatever else the machine does b
 start from the same weights and must agree on the losses of their first steps.
 
     minisets bench                              all nine
+    minisets bench --plain                      and with our plain forms
     minisets bench runtime_sab --n 500 1000 2000 5000
+    minisets bench --trainers                   what trainers spend on data, logging and saving
     pip install 'minisets[torch]'               for PyTorch beside ours
 """
 
@@ -15,6 +17,7 @@ import argparse
 import importlib.util
 import json
 import math
+import os
 import resource
 import statistics
 import subprocess
@@ -35,6 +38,7 @@ from minisets.nn import Linear, Module, Sequential
 from minisets.optim import Adam
 from tasks.folder import Folder, environment
 from tasks.options import Parser, UsageError, reader
+from tasks.overhead import trainers
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,7 @@ def work(kind: str, shape: Shape, weights: Path) -> None:
 
         contestant: Any = Peer(shape, kind.removeprefix("torch "), weights)
     else:
-        contestant = Products(shape) if kind == "products" else Ours(shape)
+        contestant = Products(shape) if kind == "products" else Ours(shape)  # "plain" is ours in another environment
         if kind == "ours":
             np.savez(weights, X=contestant.X, **contestant.weights())
     before = _resident()
@@ -203,8 +207,11 @@ class Contestant:
 
     def __init__(self, kind: str, name: str, n: int, weights: Path) -> None:
         words = [sys.executable, "-m", "tasks.bench", "--work", kind, name, str(n), str(weights)]
+        plain = {"MINISETS_PLAIN": "1"} if kind == "plain" else {}
         self.kind, self.turns = kind, []
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | plain
+        )
         if self.process.stdout.readline() != "ready\n":
             raise UsageError(f"the process for {kind} did not start")
 
@@ -226,9 +233,10 @@ TURN = 4  # steps in a turn, of which the first is not counted: it finds the cac
 COMPARED = 3  # first steps whose losses must agree
 
 
-def race(name: str, shape: Shape, steps: int, with_torch: bool) -> dict[str, Any]:
+def race(name: str, shape: Shape, steps: int, with_torch: bool, with_plain: bool = False) -> dict[str, Any]:
     """All contestants on one network, in turn."""
     kinds = ["ours", "products", *(["torch eager", "torch sdpa"] if with_torch else [])]
+    kinds += ["plain"] if with_plain else []
     with tempfile.TemporaryDirectory() as place:
         contestants = [Contestant(kind, name, shape.n, Path(place) / "weights.npz") for kind in kinds]
         try:
@@ -275,6 +283,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--torch", action=argparse.BooleanOptionalAction, help="PyTorch as well (default: if installed)"
     )
+    parser.add_argument("--plain", action="store_true", help="our plain forms as well")
+    parser.add_argument("--trainers", action="store_true", help="what trainers spend beside their steps, and no more")
     parser.add_argument("--out", type=Path, default=Path("runs/bench"), metavar="DIR", help="default: runs/bench")
     given = parser.parse_args(argv)
     unknown = [name for name in given.networks if name not in SHAPES]
@@ -287,10 +297,14 @@ def main(argv: list[str]) -> int:
         raise UsageError("PyTorch is not installed; pip install 'minisets[torch]', or leave --torch out")
     folder, rows = Folder(given.out), []
     folder.make()
-    print(HEAD, flush=True)
+    if given.trainers:
+        folder.write(given.out / "trainers.json", {"rows": trainers(), **environment()})
+        return 0
+    print(HEAD + (f"{'plain ms':>10}" if given.plain else ""), flush=True)
     for name in given.networks or SHAPES:
         for n in given.n or [SHAPES[name].n]:
-            rows.append(race(name, replace(SHAPES[name], n=n), given.steps, installed and given.torch is not False))
+            with_torch = installed and given.torch is not False
+            rows.append(race(name, replace(SHAPES[name], n=n), given.steps, with_torch, given.plain))
             print(line(rows[-1]), flush=True)
     exponents = growth(rows)
     for text in exponents:
@@ -314,6 +328,7 @@ def line(row: dict[str, Any]) -> str:
         f"{row['ratio']:7.2f}" if row["ratio"] else f"{'–':>7}",
         f"{row['sets_per_second']:10,.0f}{row['ours']['step_mib']:8.0f}",
         f"{min(eager['step_mib'], sdpa['step_mib']):11.0f}" if eager else f"{'–':>11}",
+        f"{row['plain']['ms']:10.2f}" if "plain" in row else "",
     ]
     return "".join(cells)
 
@@ -338,6 +353,7 @@ def figure(rows: list[dict[str, Any]]) -> Figure:
         "ours": ("ours", "#0077bb"),
         "torch sdpa": ("PyTorch, SDPA", "#ee7733"),
         "torch eager": ("PyTorch, eager", "#cc3311"),
+        "plain": ("ours, plain forms", "#99ccee"),
     }
     present = [kind for kind in kinds if kind in rows[0]]
     drawn = Figure(figsize=(max(6, 1.3 * len(rows) + 2), 4.4), layout="constrained")

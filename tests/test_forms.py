@@ -351,7 +351,7 @@ def test_a_step_of_a_sab_keeps_a_few_arrays_of_rows_and_a_block_of_scores():
 def test_how_often_a_step_of_a_sab_allocates():
     """Every array of rows (n, d) that the fast forms allocate, counted: a copy that slips in shows here.
 
-    Forward makes q, k, v, the answers, ŝ and y of two residual norms, and the zeros that a ReLU compares with.  Backward
+    Forward makes q, k, v, the answers, ŝ and y of two residual norms, and zeros for a ReLU to compare with; backward
     makes the gradients of attention's three arguments, of x and z in each norm, and of X thrice, from q, k and v.
     """
     n, d = 64, 16
