@@ -6,6 +6,7 @@ minisets bench --trainers       some steps of each trainer's paper preset, in a 
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -46,7 +47,8 @@ def measure(name: str, label: str, steps: int) -> dict[str, Any]:
         for owner, names in ((task, ("draw", "stream")), (Run, ("log", "save")), (Folder, ("append",))):
             for function in names:
                 stack.enter_context(timed(owner, function, spent))
-        task.train(config, run)
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            task.train(config, run)
     return {"trainer": name, "label": label, "ms": run.seconds / steps * 1e3} | {
         part: seconds / run.seconds for part, seconds in spent.items()
     }

@@ -1,5 +1,6 @@
 """The benchmark: its networks, its count of products, and its table; no test asserts a time."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,14 +10,14 @@ from commandline import command
 
 from autograd import OPS, tape
 from autograd.forms import plain_forms
-from tasks import bench
+from tasks import bench, contestants
 
 
-@pytest.mark.parametrize("name", bench.SHAPES)
+@pytest.mark.parametrize("name", contestants.SHAPES)
 def test_the_count_of_products_is_that_of_a_step(name: str, monkeypatch):
     """Counted from the shapes, and by looking at what every linear and attention of a real step is given."""
-    shape = bench.replace(bench.SHAPES[name], n=7, sets=2)
-    counted = sum(2 * batch * a * b * c for batch, a, b, c in bench.products(shape))
+    shape = dataclasses.replace(contestants.SHAPES[name], n=7, sets=2)
+    counted = sum(2 * batch * a * b * c for batch, a, b, c in contestants.products(shape))
     flops = []
     record = tape._record
 
@@ -35,19 +36,19 @@ def test_the_count_of_products_is_that_of_a_step(name: str, monkeypatch):
 
     monkeypatch.setattr(tape, "_record", watch)
     with plain_forms():  # in the order of the equations
-        bench.Ours(shape).step()
+        contestants.Ours(shape).step()
     assert {"linear", "residual_norm", "attention"} <= OPS.keys() and sum(flops) == counted
 
 
 def test_a_race_on_small_sets(tmp_path: Path):
     done = command("bench", "runtime_isab", "--n", 3, 5, 9, "--steps", 2, "--no-torch", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    rows = json.loads((tmp_path / "bench.json").read_text())["rows"]
+    rows = json.loads((tmp_path / "growth.json").read_text())["rows"]
     assert [(row["name"], row["n"]) for row in rows] == [("runtime_isab", n) for n in (3, 5, 9)]
     for row in rows:
         assert row["ours"]["ms"] > 0 and row["products"]["ms"] > 0 and row["ours"]["peak_mib"] > 1
         assert row["ratio"] is None  # nobody to compare with
-    assert "runtime_isab: time grows as n^" in done.stdout and (tmp_path / "bench.svg").exists()
+    assert "runtime_isab: time grows as n^" in done.stdout and (tmp_path / "growth.svg").exists()
 
 
 @pytest.mark.parametrize(
@@ -79,4 +80,4 @@ def test_equals_or_nothing(monkeypatch):
 
     monkeypatch.setattr(bench, "Contestant", Other)
     with pytest.raises(bench.UsageError, match="do not compute the same"):
-        bench.race("max_regression", bench.SHAPES["max_regression"], 2, with_torch=True)
+        bench.race("max_regression", contestants.SHAPES["max_regression"], 2, ["ours", "torch sdpa"])

@@ -1,6 +1,7 @@
 """Fast forms against plain ones: the same numbers, gradients and refusals, in less memory, on any number of threads."""
 
 import contextlib
+import dataclasses
 import subprocess
 import sys
 import tracemalloc
@@ -17,7 +18,7 @@ from autograd import Tensor, forms, threads
 from autograd.forms import plain_forms
 from minisets import SAB, Multihead
 from minisets.optim import SGD, Adam
-from tasks import bench
+from tasks import contestants
 
 sizes = st.integers(1, 9)
 dtypes = st.sampled_from(["float32", "float64"])
@@ -138,13 +139,13 @@ def test_hidden_keys_may_hold_anything_in_every_block(pieces):
 # ---- choosing
 
 
-@pytest.mark.parametrize("name", bench.SHAPES)
+@pytest.mark.parametrize("name", contestants.SHAPES)
 def test_whole_networks_agree(name: str):
     """Loss and gradients of the benchmark's networks; in the fast form each chooses its own order of products."""
-    shape = bench.replace(bench.SHAPES[name], sets=3, n=40)
+    shape = dataclasses.replace(contestants.SHAPES[name], sets=3, n=40)
     results = []
     for context in (threads.use(2), plain_forms()):
-        net = bench.network(shape, np.random.default_rng(0)).astype("float64")
+        net = contestants.network(shape, np.random.default_rng(0)).astype("float64")
         X = np.random.default_rng(1).normal(size=(shape.sets, shape.n, shape.d_in))
         with context:
             loss = (net(X) ** 2).mean()
@@ -212,9 +213,10 @@ def test_results_do_not_depend_on_the_number_of_threads():
     """Losses and weights after some steps of every network, to the bit, in processes with 1, 2 and 5 threads."""
     code = """
 import hashlib
-from tasks import bench
-for name, shape in bench.SHAPES.items():
-    ours = bench.Ours(bench.replace(shape, sets=min(shape.sets, 8), n=min(shape.n, 600)))
+from tasks import contestants
+from dataclasses import replace
+for name, shape in contestants.SHAPES.items():
+    ours = contestants.Ours(replace(shape, sets=min(shape.sets, 8), n=min(shape.n, 600)))
     losses = [ours.step() for _ in range(2)]
     print(name, losses, hashlib.sha256(b"".join(x.tobytes() for x in ours.weights().values())).hexdigest())
 """
@@ -223,7 +225,7 @@ for name, shape in bench.SHAPES.items():
         environment = ENVIRONMENT | {"MINISETS_THREADS": str(mine), "OPENBLAS_NUM_THREADS": str(blas)}
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         said.add(run.stdout)
-    assert len(said) == 1 and len(said.pop().splitlines()) == len(bench.SHAPES)
+    assert len(said) == 1 and len(said.pop().splitlines()) == len(contestants.SHAPES)
 
 
 def test_each_keeps_order_and_raises():
