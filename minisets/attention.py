@@ -123,7 +123,7 @@ class Multihead(Module):
 
     def order(self, Q: Tensor, K: Tensor, mask: Array | None, q: Tensor | None) -> str:
         """The cheapest of the three, by the number of multiplications; the first where the others save little."""
-        if self.style.omega != "softmax" or not forms.fast(Q.data, K.data):
+        if self.style.omega != "softmax" or not forms.fast(Q.data, K.data) or K.shape[-2] == 0:
             return "textbook"
         B, n, m, h = (K.shape[0] if K.ndim == 3 else 1), Q.shape[-2], K.shape[-2], self.heads
         (d_q, d), d_k = self.q.weight.shape, self.k.weight.shape[0]
@@ -133,7 +133,7 @@ class Multihead(Module):
             "textbook": queries + keys + 2 * B * n * m * d + output,
             "few queries": queries + B_q * n * d * d_k + 2 * B * h * n * m * d_k + B * n * d_k * d + output,
         }
-        if q is None and mask is None and self.o is not None and Q.ndim == 3 and K.ndim == 3:
+        if q is None and mask is None and self.o is not None and Q.ndim == K.ndim == 3 and B_q == B:
             prices["few keys"] = keys + B * m * d * (d_q + d) + B * n * h * m * (d_q + d)
         best = min(prices, key=prices.get)
         return best if prices[best] + SMALL < prices["textbook"] else "textbook"

@@ -5,9 +5,10 @@ Each contestant is a process of its own, which takes a few steps whenever it is 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-import resource
+import re
 import subprocess
 import sys
 import time
@@ -181,7 +182,9 @@ def work(kind: str, shape: Shape, weights: Path) -> None:
         contestant = Ours(shape)
         if kind == "ours":
             np.savez(weights, X=contestant.X, **contestant.weights())
-    before = _resident()
+    before = _memory("VmRSS")
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # Linux's way to say: forget the peak so far
     print("ready", flush=True)
     for _ in sys.stdin:
         turn = []
@@ -189,14 +192,21 @@ def work(kind: str, shape: Shape, weights: Path) -> None:
             start = time.perf_counter()
             loss = contestant.step()
             seconds = time.perf_counter() - start
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            peak = _memory("VmHWM")
             turn.append({"ms": seconds * 1e3, "loss": loss, "peak": peak, "more": peak - before})
         print(json.dumps(turn), flush=True)
 
 
-def _resident() -> int:
-    """Bytes of memory that the process has now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+def _memory(name: str) -> int:
+    """Bytes of memory that the process has now (VmRSS), or had at its peak (VmHWM).
+
+    Not from getrusage, whose peak a process inherits from the one that started it.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return 0  # not Linux: no figures of memory
+    return int(re.search(rf"{name}:\s+(\d+) kB", status)[1]) * 1024
 
 
 TURN = 4  # steps in a turn, of which the first is not counted: it finds the caches full of what others did

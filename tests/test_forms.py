@@ -188,6 +188,40 @@ def test_all_orders_give_the_same(n: int, m: int, masked: bool):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11, err_msg=name)
 
 
+def test_arrays_may_lie_in_memory_as_they_like():
+    """Transposed, reversed, strided: results are those of copies."""
+    rng = np.random.default_rng(0)
+    x, w, b = rng.normal(size=(6, 5)), rng.normal(size=(5, 5)), rng.normal(size=5)
+    odd = [np.asfortranarray(x), x[::-1][::-1], np.repeat(x, 2, axis=1)[:, ::2], np.repeat(x, 2, axis=0)[::2]]
+    for function in (
+        lambda x, w, b: autograd.linear(x, w, b, relu=True),
+        lambda x, w, b: autograd.layer_norm(x, b, b, x),
+        lambda x, w, b: autograd.residual_norm(x, x, w, b, b, b, relu=True),
+        lambda x, w, b: autograd.attention(x, x * 2, x),
+    ):
+        for other in odd:
+            for pieces in (contextlib.nullcontext, tiny_pieces):
+                with pieces():
+                    leaves = [Tensor(a, requires_grad=True) for a in (other, np.asfortranarray(w), b)]
+                    y = function(*leaves)
+                    y.backward(np.asfortranarray(np.cos(y.data)))
+                leaves_c = [Tensor(a.copy(), requires_grad=True) for a in (x, w, b)]
+                y_c = function(*leaves_c)
+                y_c.backward(np.cos(y_c.data))
+                np.testing.assert_allclose(y.data, y_c.data, rtol=1e-12)
+                for a, c in zip(leaves, leaves_c, strict=True):
+                    if c.grad is not None:
+                        np.testing.assert_allclose(a.grad, c.grad, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 3000])
+def test_nobody_to_attend_to_gives_the_output_bias_in_every_order(n: int):
+    rng = np.random.default_rng(0)
+    heads = Multihead(64, 64, 64, 4, rng=rng)
+    X, nobody = rng.normal(size=(2, n, 64)).astype("float32"), np.zeros((2, 0, 64), "float32")
+    np.testing.assert_allclose(heads(X, nobody, nobody).data, np.broadcast_to(heads.o.bias.data, X.shape), rtol=1e-6)
+
+
 def test_no_gradient_is_computed_that_is_not_wanted():
     """With the data as keys, attention makes neither their gradient nor the values'; linear makes none of the data."""
     products = []

@@ -146,7 +146,7 @@ def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
     each(forward, shares)
 
     def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
-        gx = np.empty_like(x) if wanted[0] else None
+        gx = np.empty(x.shape, x.dtype) if wanted[0] else None
 
         def backward(share: tuple[slice, slice]) -> tuple[Array, Array, Array]:
             sets, rows = share

@@ -101,7 +101,7 @@ def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | 
     x = x.reshape(-1, d)
     plus = None if plus is None else plus.reshape(-1, d)
     pieces = row_pieces(*x.shape)
-    normal, inverse, y = np.empty_like(x), np.empty((len(x), 1), x.dtype), np.empty_like(x)
+    normal, inverse, y = (np.empty((len(x), width), x.dtype) for width in (d, 1, d))
 
     def forward(piece: slice) -> None:
         s = normal[piece]
@@ -115,7 +115,7 @@ def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | 
     each(forward, pieces)
 
     def pull(g: Array) -> tuple[Array, ...]:
-        g, gs = g.reshape(-1, d), np.empty_like(normal)
+        g, gs = g.reshape(-1, d), np.empty(normal.shape, normal.dtype)
         sums = each(lambda p: _pull(g[p], normal[p], inverse[p], gamma, gs[p]), pieces)
         gs = gs.reshape(shape)
         return gs, *_sums(sums), gs
@@ -137,7 +137,7 @@ def residual_norm(
     shape, d_in, d = x.shape, z.shape[-1], x.shape[-1]
     x, z = x.reshape(-1, d), z.reshape(-1, d_in)
     pieces = row_pieces(len(x), max(d_in, d))
-    normal, inverse, y = np.empty_like(x), np.empty((len(x), 1), x.dtype), np.empty_like(x)
+    normal, inverse, y = (np.empty((len(x), width), x.dtype) for width in (d, 1, d))
     zeros, opened = (_zeros(pieces, x), np.empty(x.shape, bool)) if relu else (None, None)
 
     def forward(piece: slice) -> None:
@@ -154,7 +154,7 @@ def residual_norm(
     each(forward, pieces)
 
     def pull(g: Array) -> tuple[Array, ...]:
-        g, gx, gz = g.reshape(-1, d), np.empty_like(normal), np.empty_like(z)
+        g, gx, gz = g.reshape(-1, d), np.empty(normal.shape, z.dtype), np.empty(z.shape, z.dtype)
 
         def backward(piece: slice) -> tuple[Array, ...]:
             gs = gx[piece]
