@@ -7,7 +7,8 @@
 array([2., 4., 6.])
 
 Read tape.py first, then ops/elementwise.py and its neighbours; gradcheck.py checks them all.  The rest is for when you
-want to know how: arguments.py (what may stand beside a Tensor), operators.py (+ * @ []), backend.py (NumPy and CuPy).
+want to know how: arguments.py (what may stand beside a Tensor), operators.py (+ * @ []), backend.py (NumPy and CuPy);
+and for speed forms.py (which form of an op runs), fast/ (the fast ones) and threads.py.
 """
 
 from autograd import operators  # gives Tensor its + * @ [] and methods

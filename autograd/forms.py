@@ -110,8 +110,8 @@ def attention_shares(B: int, h: int, n: int, m: int, e: int) -> list[Share]:
 
 
 def keep_weights(B: int, h: int, n: int, m: int) -> bool:
-    """Whether attention keeps its exponentials for backward, all of them together fitting into a block."""
-    return B * h * n * m <= BLOCK
+    """Whether attention keeps its weights for backward: of small sets, as long as they are not too many."""
+    return n * m <= BLOCK and B * h * n * m <= 8 * BLOCK
 
 
 def few_key_shares(B: int, n: int, width: int) -> list[tuple[slice, slice]]:

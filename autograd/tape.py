@@ -144,12 +144,15 @@ def backward(output: Tensor, seed: Any = None) -> None:
     """Walk the graph from the output to the leaves, freeing it on the way, and add to each leaf's .grad."""
     # What has arrived so far, by receiver: a Node inside the graph, or a leaf at its edge.
     gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
+    sums: set[Node | Tensor] = set()  # whose gradient is a sum made here, which nobody else can hold
     with forms.one_level_of_threads():
         for node in _youngest_first(output.node):
-            _send_to_parents(node, gradients)  # takes the node itself out of the dictionary, so that leaves remain
+            _send_to_parents(node, gradients, sums)  # takes the node itself out of the dictionary: leaves remain
     for leaf, g in gradients.items():
         if leaf.grad is None:
-            leaf.grad = backend.array_module(g).array(g)  # a copy, for g may be shared: x + w sends one g to both
+            # A copy, for g may be shared: x + w sends one g to both.
+            xp = backend.array_module(g)
+            leaf.grad = xp.asarray(g) if leaf in sums else xp.array(g)
         else:
             leaf.grad += g  # in place, which the copy made safe
 
@@ -177,7 +180,7 @@ def _youngest_first(root: Node | None) -> list[Node]:
     return sorted(found, key=lambda node: node.birth, reverse=True)
 
 
-def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array]) -> None:
+def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array], sums: set[Node | Tensor]) -> None:
     """Compute the gradients of a Node's parents from its own, then free what it had kept for that."""
     g = gradients.pop(node)
     for parent, vjp in zip(node.parents, node.vjps, strict=True):
@@ -188,7 +191,13 @@ def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array]) -> None:
                 f"the derivative of {node.op} returned {given} "
                 f"as the gradient of an input that is {parent.dtype} of shape {parent.shape}"
             )
-        gradients[parent] = gradients[parent] + gx if parent in gradients else gx
+        if parent not in gradients:
+            gradients[parent] = gx
+        elif parent in sums:
+            gradients[parent] += gx
+        else:
+            gradients[parent] = gradients[parent] + gx
+            sums.add(parent)
     node.parents, node.vjps = [], None
 
 

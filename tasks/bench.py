@@ -33,7 +33,7 @@ from tasks.folder import Folder, environment
 from tasks.options import Parser, UsageError, reader
 from tasks.overhead import trainers
 
-REST = 0.1  # seconds between two turns: threads of BLAS and OpenMP go on spinning for a while after their work
+REST = 0.3  # seconds between two turns: the threads of BLAS and OpenMP go on spinning for a while after their work
 COMPARED = 3  # first steps whose losses must agree
 
 
@@ -42,7 +42,7 @@ def race(name: str, shape: Shape, steps: int, kinds: Sequence[str]) -> dict[str,
     with tempfile.TemporaryDirectory() as place:
         contestants = [Contestant(kind, name, shape.n, Path(place) / "weights.npz") for kind in kinds]
         try:
-            for _ in range(1 + math.ceil(steps / (TURN - 1))):
+            for _ in range(1 + math.ceil(steps / (TURN - 1))):  # the first turn is not counted
                 for contestant in contestants:
                     time.sleep(REST)
                     contestant.turn()

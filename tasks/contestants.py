@@ -177,8 +177,8 @@ def work(kind: str, shape: Shape, weights: Path) -> None:
     elif kind == "products":
         contestant = Products(shape)
     else:
-        if kind in WITHOUT:
-            WITHOUT[kind]().__enter__()  # for the rest of this process
+        without = WITHOUT.get(kind, contextlib.nullcontext)()
+        without.__enter__()  # until this process ends
         contestant = Ours(shape)
         if kind == "ours":
             np.savez(weights, X=contestant.X, **contestant.weights())

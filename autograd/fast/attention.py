@@ -8,8 +8,8 @@ three such matrices more.  Here a thread takes a share, some sets and heads, and
                 gQ = scale · gS K,     gK += scale · gSᵀ Q,     gV += Eᵀ G
 
 and then for the next.  The weights P = E / ΣE come back from two numbers for each query, for the price of a second
-exponential, and so memory grows as n + m instead of n m.  (Of few and small sets E is kept.)  P itself is never written
-down: to divide the few columns of g by ΣE is cheaper.
+exponential, and so memory grows as n + m instead of n m.  P itself is never written down: to divide the few columns of g
+by ΣE is cheaper.  (Of small sets P is kept, and ΣE is 1.)
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from autograd.ops.common import unbroadcast
 from autograd.tape import Result, Together
 from autograd.threads import each
 
-Kept = tuple["Part", Array, Array]  # K and V, Q · scale, and E of a share
-
 
 def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> Result:
     """O = softmax(scale · Q Kᵀ) V for q (..., n, e), k (..., m, e), v (..., m, f), a mask that broadcasts, or None"""
@@ -40,7 +38,7 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
     o, one = _empty_heads(B, h, n, v.shape[3], q.dtype), np.ones(m, q.dtype)
     tops, totals = np.zeros((2, B, h, n, 1), q.dtype)  # of each query: the number subtracted, the sum of exponentials
 
-    def forward(share: Share) -> Kept | None:
+    def forward(share: Share) -> Array | None:
         part = Part(share, k, v, mask)
         for rows in part.blocks():
             Q = part.queries(q, rows) * scale
@@ -60,7 +58,7 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
                 total = 1
             totals[*share.where, rows] = total
             np.divide(E @ part.V, total, out=o[*share.where, rows])
-        return (part, Q, E) if keep else None
+        return E if keep else None
 
     kept = each(forward, shares)
 
@@ -72,12 +70,11 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
 
         def backward(i: int) -> None:
             share = shares[i]
-            part, Q, E = kept[i] or (Part(share, k, v, mask), None, None)
-            gK = gV = None
+            part, E, gK, gV = Part(share, k, v, mask), kept[i], None, None
             for rows in part.blocks():
                 top, total = tops[*share.where, rows], totals[*share.where, rows]
-                if kept[i] is None:
-                    Q = part.queries(q, rows) * scale
+                Q = part.queries(q, rows) * scale
+                if not keep:
                     S = Q @ part.K.swapaxes(-1, -2)
                     if top.any():
                         part.hide(S, rows, -math.inf)
