@@ -8,8 +8,8 @@ three such matrices more.  Here a thread takes a share, some sets and heads, and
                 gQ = scale · gS K,     gK += scale · gSᵀ Q,     gV += Eᵀ G
 
 and then for the next.  The weights P = E / ΣE come back from two numbers for each query, for the price of a second
-exponential, and so memory grows as n + m instead of n m.  P itself is never written down: to divide the few columns of g
-by ΣE is cheaper.  (Of small sets P is kept, and ΣE is 1.)
+exponential, and so memory grows as n + m instead of n m.  P itself is never written down: to divide the few columns of
+g by ΣE is cheaper.  (Of small sets P is kept, and ΣE is 1.)
 """
 
 from __future__ import annotations
