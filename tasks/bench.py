@@ -159,7 +159,7 @@ def growth(rows: list[dict[str, Any]]) -> list[str]:
 def figure(rows: list[dict[str, Any]]) -> Figure:
     """Bars of milliseconds, a group for each network."""
     kinds = {
-        "products": ("matrix products alone", "#bbbbbb"),
+        "products": ("the equations' products alone", "#bbbbbb"),
         "ours": ("ours", "#0077bb"),
         "torch sdpa": ("PyTorch, SDPA", "#ee7733"),
         "torch eager": ("PyTorch, eager", "#cc3311"),

@@ -10,7 +10,7 @@ from commandline import command
 
 from autograd import OPS, tape
 from autograd.forms import plain_forms
-from tasks import bench, contestants
+from tasks import bench, contestants, overhead
 
 
 @pytest.mark.parametrize("name", contestants.SHAPES)
@@ -49,6 +49,20 @@ def test_a_race_on_small_sets(tmp_path: Path):
         assert row["ours"]["ms"] > 0 and row["products"]["ms"] > 0 and row["ours"]["peak_mib"] > 1
         assert row["ratio"] is None  # nobody to compare with
     assert "runtime_isab: time grows as n^" in done.stdout and (tmp_path / "growth.svg").exists()
+
+
+def test_what_a_trainer_spends_beside_its_steps():
+    row = overhead.measure("max_regression", "rFF + Pooling (max)", 5)
+    assert row["ms"] > 0 and all(0 <= row[part] < 1 for part in ("data", "logging", "saving")) and row["data"] > 0
+
+
+def test_one_thing_less_each(tmp_path: Path):
+    """Every variant of ours computes the same losses, or there would be no table."""
+    done = command("bench", "runtime_isab", "--n", 9, "--steps", 1, "--story", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "story.json").read_text())["rows"]
+    assert {"ours", "one thread", "textbook order", "memory given back", "plain forms"} <= row.keys()
+    assert "plain forms" in done.stdout.splitlines()[0] and "×" in done.stdout.splitlines()[1]
 
 
 @pytest.mark.parametrize(
