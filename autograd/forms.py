@@ -1,8 +1,8 @@
 """Which form of an op runs: the plain one, which says what is computed, or a fast one, which computes the same.
 
 An op is first of all a formula, written in NumPy in ops/.  For the few in which a training step spends its time there
-is a second form in fast/, with the same arguments and the same results up to rounding.  Everything that decides between
-the two is on this page:
+is a second form in fast/, with the same arguments and the same results up to rounding.  Such an op asks `fast(...)` on
+one line of its own; whether fast forms are on, and how large a piece is, is decided on this page:
 
     with plain_forms():      only plain ones, for study and for tests that compare the two
     MINISETS_PLAIN=1         the same for a whole process
@@ -66,7 +66,8 @@ def row_pieces(rows: int, width: int) -> list[slice]:
     """The rows of a matrix in pieces of about PIECE numbers.
 
     Why not smaller?  Threads take turns at Python's lock between two NumPy calls, and to wake up one that waits for it
-    takes some 50 μs: with short calls they mostly wait.  So a small matrix is one piece; one of PIECE numbers is two.
+    takes tens of microseconds: with short calls they mostly wait.  So a small matrix is one piece; one of PIECE numbers
+    is two.
     """
     size = rows * width
     step = max(math.ceil(rows / max(math.ceil(size / PIECE), 2 if size >= PIECE else 1)), 1)

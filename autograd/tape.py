@@ -234,8 +234,8 @@ def op(function: Callable[..., Result]) -> Callable[..., Tensor]:
     How a call's arguments become the arrays that the pure function sees is the business of arguments.py.
 
     vjps has an entry for each input, None where there is no derivative (the condition of a where); with a single
-    input it may be the vjp alone.  The vjps of inputs that want no gradient are dropped on the spot, never called, and
-    with them goes what they alone would have used.
+    input it may be the vjp alone, and an op whose gradients share their work returns a Together.  The vjps of inputs
+    that want no gradient are dropped on the spot, never called, and with them goes what they alone would have used.
     """
     name, arrange = function.__name__, arranger(function)
 

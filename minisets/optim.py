@@ -67,6 +67,7 @@ class Optimizer:
         """The t-th step of all parameters, as if they were one, in pieces that fit into the cache."""
         xp, memory = backend.array_module(self.parameters[0].data), list(self.flat.values())
         g = xp.concatenate([p.grad.reshape(-1) for p in self.parameters])
+        # Without weight decay nobody looks at p, and any array of its length will do.
         p = xp.concatenate([p.data.reshape(-1) for p in self.parameters]) if self.weight_decay else g
         change = xp.empty_like(g)
 

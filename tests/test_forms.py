@@ -2,22 +2,17 @@
 
 import contextlib
 import dataclasses
-import subprocess
-import sys
-import tracemalloc
 from unittest import mock
 
 import numpy as np
 import pytest
-from commandline import ENVIRONMENT, command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import autograd
 from autograd import Tensor, forms, threads
 from autograd.forms import plain_forms
-from minisets import SAB, Multihead
-from minisets.optim import SGD, Adam
+from minisets import Multihead
 from tasks import contestants
 
 sizes = st.integers(1, 9)
@@ -235,227 +230,8 @@ def test_no_gradient_is_computed_that_is_not_wanted():
     with mock.patch("numpy.dot", counted):
         autograd.linear(np.ones((5, 3)), weight).sum().backward()
     assert products == [((5, 3), (3, 4))]  # forward; gW is a product with a transposed operand, gx would be another dot
-    y = autograd.attention(Tensor(np.ones((1, 4, 3)), requires_grad=True), np.ones((1, 5, 3)), np.ones((1, 5, 3)))
-    y.sum().backward()
-    assert len(y.node.parents) == 0  # freed, and nothing was sent to a constant
-
-
-# ---- threads
-
-
-def test_results_do_not_depend_on_the_number_of_threads():
-    """Losses and weights after some steps of every network, to the bit, in processes with 1, 2 and 5 threads."""
-    code = """
-import hashlib
-from tasks import contestants
-from dataclasses import replace
-for name, shape in contestants.SHAPES.items():
-    ours = contestants.Ours(replace(shape, sets=min(shape.sets, 8), n=min(shape.n, 600)))
-    losses = [ours.step() for _ in range(2)]
-    print(name, losses, hashlib.sha256(b"".join(x.tobytes() for x in ours.weights().values())).hexdigest())
-"""
-    said = set()
-    for mine, blas in ((1, 1), (2, 1), (2, 2), (5, 2)):
-        environment = ENVIRONMENT | {"MINISETS_THREADS": str(mine), "OPENBLAS_NUM_THREADS": str(blas)}
-        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        said.add(run.stdout)
-    assert len(said) == 1 and len(said.pop().splitlines()) == len(contestants.SHAPES)
-
-
-def test_each_keeps_order_and_raises():
-    with threads.use(4):
-        assert threads.each(lambda x: x * x, range(50)) == [x * x for x in range(50)]
-        inner = threads.each(lambda x: threads.each(lambda y: x + y, range(3)), range(5))  # a piece with pieces
-        assert inner == [[x, x + 1, x + 2] for x in range(5)]
-        with pytest.raises(ZeroDivisionError):
-            threads.each(lambda x: 1 / x, [1, 2, 0, 4])
-        assert threads.each(lambda x: -x, [1, 2]) == [-1, -2]  # and goes on working
-
-
-def test_a_forked_child_has_threads_too():
-    code = """
-import os, sys
-from autograd import threads
-with threads.use(2):
-    threads.each(abs, [1, 2, 3])
-    child = os.fork()
-    result = threads.each(abs, [-1, -2, -3])
-    if child == 0:
-        os._exit(0 if result == [1, 2, 3] else 1)
-    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-    assert subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, timeout=60).returncode == 0
-
-
-@pytest.mark.skipif(threads._blas is None, reason="this BLAS cannot be told its number of threads")
-def test_blas_gets_its_threads_back():
-    get, put = threads._blas
-    before = get()
-    try:
-        put(2)
-        with threads.calm:
-            assert get() == 1
-            with threads.calm:
-                assert get() == 1
-            assert get() == 1
-        assert get() == 2
-        with plain_forms(), forms.one_level_of_threads():
-            assert get() == 2
-    finally:
-        put(before)
-
-
-def test_without_a_blas_that_listens_there_is_one_thread(monkeypatch):
-    monkeypatch.setattr(threads, "_blas", None)
-    monkeypatch.setattr(threads, "_count", None)
-    monkeypatch.delenv("MINISETS_THREADS", raising=False)
-    assert threads.count() == 1
-    with threads.calm:  # nothing to do
-        assert threads.each(abs, [-1, -2]) == [1, 2]
-
-
-def test_a_bad_number_of_threads_is_refused(tmp_path):
-    done = command("list", env=ENVIRONMENT | {"MINISETS_THREADS": "many"}, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == "minisets: MINISETS_THREADS must be a whole number of at least 1, given 'many'\n"
-
-
-def test_plain_forms_for_a_whole_process():
-    code = "import numpy as np; from autograd import forms; print(forms.fast(np.ones(3)))"
-    for value, said in (("1", "False"), ("0", "True")):
-        environment = ENVIRONMENT | {"MINISETS_PLAIN": value}
-        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        assert run.stdout.strip() == said
-
-
-# ---- memory
-
-
-def peak(function) -> int:
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_memory_of_attention_grows_with_n_not_with_its_square():
-    def step(n: int):
-        q = Tensor(np.ones((1, 1, n, 4), "float32"), requires_grad=True)
-        return lambda: autograd.attention(q, q, q).sum().backward()
-
-    with threads.use(2):
-        small, large = peak(step(3000)), peak(step(6000))
-    assert large < 2.2 * small and large < 6000 * 6000  # bytes: a quarter of one matrix of scores
-
-
-def test_a_sab_of_20000_elements_fits_in_a_gibibyte():
-    """Peak memory of the whole process, forward and backward; the scores alone would take 12.8 GB."""
-    code = """
-import resource
-import numpy as np
-from autograd import Tensor
-from minisets import SAB, Multihead
-rng = np.random.default_rng(0)
-net = SAB(64, 64, 8, rng=rng)
-X = Tensor(rng.standard_normal((1, 20_000, 64), dtype="float32"), requires_grad=True)
-(net(X) ** 2).mean().backward()
-assert np.isfinite(X.grad).all()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-"""
-    run = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
-    assert float(run.stdout) < 1024
-
-
-def test_a_step_of_a_sab_keeps_a_few_arrays_of_rows_and_a_block_of_scores():
-    n, d = 4096, 32
-    net, X = SAB(d, d, 4, rng=np.random.default_rng(0)), np.ones((1, n, d), "float32")
-
-    def step():
-        (net(X) ** 2).mean().backward()
-
-    with threads.use(1):
-        fast = peak(step)
-        with plain_forms():
-            plain = peak(step)
-    scores = 4 * n * n * 4  # bytes
-    assert plain > 3 * scores
-    assert fast < 24 * X.nbytes + 4 * (4 * forms.BLOCK)
-
-
-def test_how_often_a_step_of_a_sab_allocates():
-    """Every array of rows (n, d) that the fast forms allocate, counted: a copy that slips in shows here.
-
-    Forward makes q, k, v, the answers, ŝ and y of two residual norms, and zeros for a ReLU to compare with; backward
-    makes the gradients of attention's three arguments, of x and z in each norm, and of X thrice, from q, k and v.
-    """
-    n, d = 64, 16
-    net = SAB(d, d, 2, rng=np.random.default_rng(0))
-    X = Tensor(np.ones((3, n, d), "float32"), requires_grad=True)
-    made = []
-
-    class Watched:
-        def __getattr__(self, name):
-            function = getattr(np, name)
-            if name not in (
-                "empty",
-                "empty_like",
-                "zeros",
-                "zeros_like",
-                "ascontiguousarray",
-                "where",
-                "array",
-                "copy",
-            ):
-                return function
-
-            def watch(*arguments, **keywords):
-                array = function(*arguments, **keywords)
-                if array.size == X.size and array.dtype != bool and not any(array is x for x in arguments):
-                    made.append(name)
-                return array
-
-            return watch
-
-    with mock.patch("autograd.fast.rows.np", Watched()), mock.patch("autograd.fast.attention.np", Watched()):
-        Y = net(X)
-        forward = len(made)
-        (Y**2).mean().backward()
-    assert forward == 3 + 1 + 4 + 1 + made[:forward].count("ascontiguousarray")
-    assert len(made) - forward == 3 + 4 + 3 + made[forward:].count("ascontiguousarray")
-    assert made.count("ascontiguousarray") == 7  # Q, K and V, head by head, and in backward again with g
-
-
-# ---- optimizers
-
-
-def test_parameters_together_move_as_each_by_itself(monkeypatch):
-    """All at once and end to end, or one by one: the same to the bit, also in several pieces."""
-    rng = np.random.default_rng(0)
-    start = [rng.normal(size=shape) for shape in ((3, 4), (5,), ())]
-    for make in (
-        lambda p: Adam(p, lr=0.1),
-        lambda p: Adam(p, lr=0.1, weight_decay=0.3),
-        lambda p: Adam(p, lr=0.1, weight_decay=0.3, decoupled=True),
-        lambda p: SGD(p, lr=0.1, momentum=0.5),
-    ):
-        ends = []
-        for together in (True, False):
-            monkeypatch.setattr(forms, "PIECE", 4)
-            parameters = [Tensor(x.copy(), requires_grad=True) for x in start]
-            optimizers = [make(parameters)] if together else [make([p]) for p in parameters]
-            for t in range(3):
-                for p in parameters:
-                    p.grad = np.cos(p.data + t)
-                for optimizer in optimizers:
-                    optimizer.step()
-            ends.append([p.data for p in parameters])
-        for a, b in zip(*ends, strict=True):
-            np.testing.assert_array_equal(a, b)
-
-
-def test_parameters_of_two_dtypes_need_two_optimizers():
-    pair = [Tensor(np.ones(2, dtype), requires_grad=True) for dtype in ("float32", "float64")]
-    with pytest.raises(ValueError, match="one dtype"):
-        Adam(pair)
+    q, k = np.ones((1, 4, 3)), np.ones((1, 5, 3))
+    for wanted in ((True, False, False), (False, True, False), (False, False, True)):
+        y, together = autograd.attention.pure(q, k, k)
+        made = together.for_wanted(wanted)(np.ones_like(y))
+        assert tuple(gradient is not None for gradient in made) == wanted

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autograd import Tensor
+from autograd import Tensor, forms
 from minisets import optim
 from minisets.nn import Linear
 from minisets.optim import SGD, Adam, clip_grad_norm
@@ -176,3 +176,34 @@ def test_schedules():
     np.testing.assert_allclose([optim.exponential(2.0, 0.5)(s) for s in range(3)], [2, 1, 0.5])
     cosine = optim.cosine(1.0, 100, lowest=0.1)
     np.testing.assert_allclose([cosine(s) for s in (0, 50, 100, 200)], [1.0, 0.55, 0.1, 0.1])
+
+
+def test_parameters_together_move_as_each_by_itself(monkeypatch):
+    """All at once and end to end, or one by one: the same to the bit, also in several pieces."""
+    rng = np.random.default_rng(0)
+    start = [rng.normal(size=shape) for shape in ((3, 4), (5,), ())]
+    for make in (
+        lambda p: Adam(p, lr=0.1),
+        lambda p: Adam(p, lr=0.1, weight_decay=0.3),
+        lambda p: Adam(p, lr=0.1, weight_decay=0.3, decoupled=True),
+        lambda p: SGD(p, lr=0.1, momentum=0.5),
+    ):
+        ends = []
+        for together in (True, False):
+            monkeypatch.setattr(forms, "PIECE", 4)
+            parameters = [Tensor(x.copy(), requires_grad=True) for x in start]
+            optimizers = [make(parameters)] if together else [make([p]) for p in parameters]
+            for t in range(3):
+                for p in parameters:
+                    p.grad = np.cos(p.data + t)
+                for optimizer in optimizers:
+                    optimizer.step()
+            ends.append([p.data for p in parameters])
+        for a, b in zip(*ends, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_parameters_of_two_dtypes_need_two_optimizers():
+    pair = [Tensor(np.ones(2, dtype), requires_grad=True) for dtype in ("float32", "float64")]
+    with pytest.raises(ValueError, match="one dtype"):
+        Adam(pair)

@@ -1,4 +1,4 @@
-"""Attention in blocks: no more than a block of the scores is ever in memory.
+"""Attention in blocks: the scores of a large set are never in memory all at once.
 
 Textbook attention writes all of the n × m scores to memory, then their exponentials, then the weights, and in backward
 three such matrices more.  Here a thread takes a share, some sets and heads, and computes for a block of queries

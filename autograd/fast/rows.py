@@ -1,4 +1,4 @@
-"""Layers that treat every row alike, some rows at a time: linear, layer_norm, and the feed-forward half of a block.
+"""Layers that treat every row alike, some rows at a time: linear, layer_norm, and each half of a MAB.
 
 Written as plain formulas over whole arrays, each of these passes over memory many times: for every +, ×, mean and
 square root once.  Here a piece of rows goes through all of a formula's steps while it is in the cache, and memory is
@@ -11,7 +11,7 @@ Arguments are as in ops/linalg.py and ops/nn.py, which check them and have the p
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -80,19 +80,20 @@ def matmul(x: Array, heads: Array) -> Result:
     y = np.empty((h, x.shape[1], b), x.dtype)
     list(run(lambda piece: np.dot(x[piece], heads[piece[0]], out=y[piece]), pieces))
 
-    def pull(g: Array) -> tuple[Array, Array]:
+    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array, Array]:
         g = joined(g)
         gx, gheads = np.empty((*g.shape[:2], a), g.dtype), np.zeros(heads.shape, g.dtype)
 
-        def backward(piece: tuple[int, slice]) -> Array:
-            np.dot(g[piece], heads[piece[0]].T, out=gx[piece])
-            return x[piece].T @ g[piece]
+        def backward(piece: tuple[int, slice]) -> Array | int:
+            if wanted[0]:
+                np.dot(g[piece], heads[piece[0]].T, out=gx[piece])
+            return x[piece].T @ g[piece] if wanted[1] else 0
 
         for (j, _), part in zip(pieces, run(backward, pieces), strict=True):
             gheads[j] += part
         return apart(gx), gheads
 
-    return apart(y), Together(lambda wanted: pull)
+    return apart(y), Together(lambda wanted: partial(pull, wanted))
 
 
 def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | None, eps: float) -> Result:
@@ -153,20 +154,21 @@ def residual_norm(
 
     each(forward, pieces)
 
-    def pull(g: Array) -> tuple[Array, ...]:
+    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
         g, gx, gz = g.reshape(-1, d), np.empty(normal.shape, z.dtype), np.empty(z.shape, z.dtype)
 
-        def backward(piece: slice) -> tuple[Array, ...]:
+        def backward(piece: slice) -> tuple[Array | None, ...]:
             gs = gx[piece]
             ggamma, gbeta = _pull(g[piece], normal[piece], inverse[piece], gamma, gs)
             through = gs * opened[piece] if relu else gs
-            np.dot(through, weight.T, out=gz[piece])
-            return z[piece].T @ through, _ones(through) @ through, ggamma, gbeta
+            if wanted[1]:
+                np.dot(through, weight.T, out=gz[piece])
+            return z[piece].T @ through if wanted[2] else None, _ones(through) @ through, ggamma, gbeta
 
         sums = _sums(each(backward, pieces))
         return gx.reshape(shape), gz.reshape(*shape[:-1], d_in), *sums
 
-    return y.reshape(shape), Together(lambda wanted: pull)
+    return y.reshape(shape), Together(lambda wanted: partial(pull, wanted))
 
 
 # ---- what is done to a piece of rows in the cache -------------------------------------------------------------------
