@@ -34,9 +34,14 @@ def array_module(*values: Any) -> ModuleType:
     return np
 
 
+def on_gpu(value: Any) -> bool:
+    """True for a CuPy array."""
+    return array_module(value) is not np
+
+
 def is_array(value: Any) -> bool:
     """True for a NumPy or CuPy array (a NumPy scalar is none)."""
-    return isinstance(value, np.ndarray) or array_module(value) is not np
+    return isinstance(value, np.ndarray) or on_gpu(value)
 
 
 def device_of(array: Array) -> str:
@@ -79,6 +84,11 @@ def beside(array: Array, other: Array) -> Array:
     return array if same_device(array, other) else to_device(array, device_of(other))
 
 
+def gpu() -> ModuleType:
+    """The module cupy, for whoever holds one of its arrays."""
+    return sys.modules["cupy"]
+
+
 def _import_cupy(device: str) -> ModuleType:
     try:
         import cupy
@@ -115,6 +125,26 @@ def log_gamma(array: Array) -> Array:
     import cupyx.scipy.special
 
     return cupyx.scipy.special.gammaln(array)
+
+
+def describe(device: str) -> dict[str, str]:
+    """What the device is, in words: a GPU with its driver and versions."""
+    if device == "cpu":
+        return {"device": "cpu", "numpy": np.__version__}
+    cupy = _import_cupy(device)
+    runtime, about = cupy.cuda.runtime, cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+
+    def version(number: int) -> str:  # 12090 is 12.9
+        return f"{number // 1000}.{number % 1000 // 10}"
+
+    return {
+        "GPU": about["name"].decode(),
+        "compute capability": f"{about['major']}.{about['minor']}",
+        "memory": f"{about['totalGlobalMem'] / 2**30:.1f} GiB",
+        "driver": f"for CUDA {version(runtime.driverGetVersion())}",
+        "CUDA": version(runtime.runtimeGetVersion()),
+        "cupy": cupy.__version__,
+    }
 
 
 def synchronize(device: str) -> None:

@@ -8,7 +8,8 @@ one line of its own; whether fast forms are on, and how large a piece is, is dec
     MINISETS_PLAIN=1         the same for a whole process
 
 A fast form is for NumPy arrays.  It cuts them into pieces that fit into a cache, takes all of its steps with one piece
-before it goes on to the next, and gives the pieces to threads.
+before it goes on to the next, and gives the pieces to threads.  For CuPy arrays kernels/ has the place of fast/, and
+`fused(...)` is what an op asks.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from autograd import threads
-from autograd.backend import Array
+from autograd.backend import Array, on_gpu
 
 PIECE = 2**18  # numbers of a matrix in a piece: 1 MB in float32
 BLOCK = 2**19  # scores in a block of attention: 2 MB
@@ -55,6 +56,15 @@ def fast(*arrays: Array | None) -> bool:
         return False
     given = [x for x in arrays if x is not None]
     return all(type(x) is np.ndarray and x.dtype == given[0].dtype and x.dtype.kind == "f" for x in given)
+
+
+def fused(*arrays: Array | None) -> bool:
+    """Whether fast forms are on, and the arrays are CuPy's and of one dtype that the kernels serve."""
+    if _plain.get():
+        return False
+    given = [x for x in arrays if x is not None]
+    dtype = given[0].dtype
+    return dtype in (np.float32, np.float64) and all(on_gpu(x) and x.dtype == dtype for x in given)
 
 
 def small(x: Array) -> bool:

@@ -52,10 +52,12 @@ class Together:
     """In place of a vjp for each input: one function that computes all of the gradients that are wanted in one go.
 
     for_wanted is told with True or False for each input whether its gradient is wanted, and returns g ↦ (gx, gw, ...),
-    of which only the entries wanted are looked at.
+    of which only the entries wanted are looked at.  Each of them is a new array that the op itself lets go of, so that
+    backward may add to it in place and a leaf may keep it without a copy; shared=True says that this is not so.
     """
 
     for_wanted: Callable[[tuple[bool, ...]], Callable[[Array], tuple[Array | None, ...]]]
+    shared: bool = False
 
 
 Result = tuple[Array, Vjp | tuple[Vjp | None, ...] | Together]  # what a pure op returns: its value, and its vjps
@@ -127,14 +129,15 @@ class Node:
     only if a vjp uses it (or a person holds on to it).
     """
 
-    __slots__ = ("birth", "dtype", "op", "parents", "shape", "vjps")
+    __slots__ = ("birth", "dtype", "fresh", "op", "parents", "shape", "vjps")
 
-    def __init__(self, op: str, y: Array, parents: list[Node | Tensor], vjps: list[Vjp]) -> None:
+    def __init__(self, op: str, y: Array, parents: list[Node | Tensor], vjps: list[Vjp], fresh: bool) -> None:
         self.op = op
         self.birth = next(_births)
         self.shape, self.dtype = y.shape, y.dtype  # what a gradient sent here must look like; leaves have these too
         self.parents = parents  # the inputs that want a gradient: each its Node, or a leaf itself
         self.vjps: list[Vjp] | None = vjps  # one for each parent; None when backward has been here
+        self.fresh = fresh  # whether what they return are new arrays
 
 
 # ---- backward -------------------------------------------------------------------------------------------------------
@@ -144,15 +147,15 @@ def backward(output: Tensor, seed: Any = None) -> None:
     """Walk the graph from the output to the leaves, freeing it on the way, and add to each leaf's .grad."""
     # What has arrived so far, by receiver: a Node inside the graph, or a leaf at its edge.
     gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
-    sums: set[Node | Tensor] = set()  # whose gradient is a sum made here, which nobody else can hold
+    ours: set[Node | Tensor] = set()  # whose gradient is a new array, which nobody else can hold
     with forms.one_level_of_threads():
         for node in _youngest_first(output.node):
-            _send_to_parents(node, gradients, sums)  # takes the node itself out of the dictionary: leaves remain
+            _send_to_parents(node, gradients, ours)  # takes the node itself out of the dictionary: leaves remain
     for leaf, g in gradients.items():
         if leaf.grad is None:
             # A copy, for g may be shared: x + w sends one g to both.
             xp = backend.array_module(g)
-            leaf.grad = xp.asarray(g) if leaf in sums else xp.array(g)
+            leaf.grad = xp.asarray(g) if leaf in ours else xp.array(g)
         else:
             leaf.grad += g  # in place, which the copy made safe
 
@@ -180,7 +183,7 @@ def _youngest_first(root: Node | None) -> list[Node]:
     return sorted(found, key=lambda node: node.birth, reverse=True)
 
 
-def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array], sums: set[Node | Tensor]) -> None:
+def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array], ours: set[Node | Tensor]) -> None:
     """Compute the gradients of a Node's parents from its own, then free what it had kept for that."""
     g = gradients.pop(node)
     for parent, vjp in zip(node.parents, node.vjps, strict=True):
@@ -193,11 +196,13 @@ def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array], sums: se
             )
         if parent not in gradients:
             gradients[parent] = gx
-        elif parent in sums:
+            if node.fresh:
+                ours.add(parent)
+        elif parent in ours:
             gradients[parent] += gx
         else:
             gradients[parent] = gradients[parent] + gx
-            sums.add(parent)
+            ours.add(parent)
     node.parents, node.vjps = [], None
 
 
@@ -265,6 +270,7 @@ def _record(name: str, result: Result, inputs: tuple) -> Tensor:
     if not (isinstance(result, tuple) and len(result) == 2):
         raise TypeError(f"{name} must return a pair: its value and its vjps")
     y, vjps = result
+    fresh = isinstance(vjps, Together) and not vjps.shared
     if isinstance(vjps, Together):
         vjps = _apart(vjps, tuple(isinstance(x, Tensor) and x.requires_grad for x in inputs))
     vjps = vjps if isinstance(vjps, tuple | list) else (vjps,)
@@ -278,7 +284,7 @@ def _record(name: str, result: Result, inputs: tuple) -> Tensor:
                 kept.append(vjp)
     output = Tensor(y, requires_grad=bool(parents))
     if parents:
-        output.node = Node(name, output.data, parents, kept)
+        output.node = Node(name, output.data, parents, kept, fresh)
     return output
 
 

@@ -73,4 +73,5 @@ def enter(name: str, X: Any, mask: Any, d: int, like: Tensor | None = None) -> t
             require_mask(mask, X.shape[:-1])
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name} of sets {X.shape}: {error}") from None
+        mask = backend.beside(mask, X.data)  # here, once, and not in each op that looks at it
     return hide(X, mask), mask

@@ -19,6 +19,7 @@ import numpy as np
 
 from autograd import Tensor, backend, forms, threads
 from autograd.backend import Array
+from autograd.kernels.adam import adam
 from minisets.state import fit, overwrite
 
 
@@ -45,6 +46,7 @@ class Optimizer:
         self.ends = np.cumsum([0, *(p.size for p in self.parameters)]).tolist()
         self.flat = {name: _zeros(self.parameters) for name in self.memories}
         self.memory = {name: self._apart(flat) for name, flat in self.flat.items()}
+        self.whole, self.views = None, []  # on a GPU: the parameters end to end, and what belongs to each
 
     def zero_grad(self) -> None:
         """Forget the gradients, before the next backward adds its own."""
@@ -67,6 +69,9 @@ class Optimizer:
         """The t-th step of all parameters, as if they were one, in pieces that fit into the cache."""
         xp, memory = backend.array_module(self.parameters[0].data), list(self.flat.values())
         g = xp.concatenate([p.grad.reshape(-1) for p in self.parameters])
+        if forms.fused(g):
+            self.move(t, self._end_to_end(), g, *memory)
+            return
         # Without weight decay nobody looks at p, and any array of its length will do.
         p = xp.concatenate([p.data.reshape(-1) for p in self.parameters]) if self.weight_decay else g
         change = xp.empty_like(g)
@@ -77,6 +82,15 @@ class Optimizer:
         threads.each(move, forms.row_pieces(len(g), 1) if forms.fast(g) else [slice(None)])
         for parameter, some in zip(self.parameters, self._apart(change), strict=True):
             parameter.data -= some
+
+    def _end_to_end(self) -> Array:
+        """All parameters in one array, of which each of them is a view from now on: a step on a GPU is one launch."""
+        if any(p.data is not view for p, view in zip(self.parameters, self.views or self.parameters, strict=True)):
+            self.whole = backend.gpu().concatenate([p.data.reshape(-1) for p in self.parameters])
+            self.views = self._apart(self.whole)
+            for p, view in zip(self.parameters, self.views, strict=True):
+                p.data = view
+        return self.whole
 
     def _apart(self, flat: Array) -> list[Array]:
         """Of an array with all parameters end to end, the view that belongs to each."""
@@ -93,6 +107,10 @@ class Optimizer:
     def change(self, t: int, g: Array, *memory: Array) -> Array:
         """What the t-th step of the recurrence subtracts from a parameter; updates its memory in place."""
         raise NotImplementedError
+
+    def move(self, t: int, p: Array, g: Array, *memory: Array) -> None:
+        """The t-th step on a GPU, in place, for parameters that lie end to end."""
+        p -= self._change(t, p, g, list(memory))
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Copies of all memories, the numbers of steps taken, and the learning rate, by name."""
@@ -169,6 +187,11 @@ class Adam(Optimizer):
         m_hat = m / (1 - b1**t)
         v_hat = v / (1 - b2**t)
         return self.lr * m_hat / (backend.array_module(g).sqrt(v_hat) + self.eps)
+
+    def move(self, t: int, p: Array, g: Array, m: Array, v: Array) -> None:
+        (b1, b2), decay = self.betas, self.weight_decay
+        decays = (0.0, decay) if self.decoupled else (decay, 0.0)
+        adam(p, m, v, g, self.lr, b1, b2, 1 - b1**t, 1 - b2**t, self.eps, *decays)
 
 
 def _zeros(parameters: list[Tensor]) -> Array:

@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from autograd import Tensor, backend, gaussian_mixture_log_likelihood, log_softmax, no_grad, softplus
+from autograd.backend import Array
 from minisets import build, checkpoint, record_attention
 from minisets.architectures import ROWS, Network, parse
 from minisets.optim import Adam, drop_at
@@ -130,7 +131,8 @@ def train(config: Config, run: Run) -> dict[str, float]:
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)
         X, mask, _, _ = draw(config, stream(config.seed, TRAINING, step), config.batch, config.ragged)
-        X, mask = Tensor(backend.to_device(X.astype(config.dtype), config.device)), mask if config.ragged else None
+        X = Tensor(backend.to_device(X.astype(config.dtype), config.device))
+        mask = backend.to_device(mask, config.device) if config.ragged else None
         loss = -mean_log_likelihood(X, mask, net(X, mask))
         optimizer.zero_grad()
         loss.backward()
@@ -142,7 +144,7 @@ def train(config: Config, run: Run) -> dict[str, float]:
     return evaluate(net, unseen(config, TEST, config.test_sets)) | references(config)
 
 
-def mean_log_likelihood(X: Tensor, mask: np.ndarray | None, Y: Tensor) -> Tensor:
+def mean_log_likelihood(X: Tensor, mask: Array | None, Y: Tensor) -> Tensor:
     """log p(X) / n, averaged over the sets."""
     values = gaussian_mixture_log_likelihood(X, *parameters(Y))  # (B, n)
     if mask is None:

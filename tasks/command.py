@@ -5,6 +5,7 @@ minisets train clustering --preset quick        also: python -m tasks.clustering
 minisets table clustering                       our results beside the paper's
 minisets figure clustering                      the figures of the runs so far
 minisets bench                                  how long training steps take
+minisets selftest --device cuda                 whether everything is right on this machine
 """
 
 from __future__ import annotations
@@ -35,7 +36,14 @@ def bench(argv: list[str]) -> int:
     return main(argv)
 
 
-COMMANDS = {"train": train, "bench": bench}  # with parsers of their own
+def selftest(argv: list[str]) -> int:
+    """The command `minisets selftest`, imported when it is wanted: it makes every case there is."""
+    from tasks.selftest import main
+
+    return main(argv)
+
+
+COMMANDS = {"train": train, "bench": bench, "selftest": selftest}  # with parsers of their own
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -77,6 +85,8 @@ def _look(argv: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("train", help="train networks of one experiment")  # in tasks/train.py
     commands.add_parser("bench", help="time training steps, beside PyTorch where it is installed")  # in tasks/bench.py
+    text = "check every kernel, op and block on this machine's CPU or GPU"
+    commands.add_parser("selftest", help=text)  # in tasks/selftest.py
     listing = commands.add_parser("list", help="what there is to train, and the runs so far")
     table = commands.add_parser("table", help="our results beside the paper's")
     figure = commands.add_parser("figure", help="draw the figures of an experiment from its runs")

@@ -5,30 +5,29 @@ import os
 # Before NumPy is imported: the tests' matrices are tiny, and on a busy machine a second BLAS thread is mostly awaited.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from commandline import SHORT
+from gpu import double
 from hypothesis import settings
 
-from autograd import backend
+from autograd import forms
 
 settings.register_profile("minisets", deadline=None)  # machines are shared: a slow example is not a failure
 settings.load_profile("minisets")
 
 
-def devices() -> list[str]:
-    """The CPU, and the GPU where there is one: a test that takes `device` runs on each without a word more."""
-    try:
-        backend.to_device(0.0, "cuda")
-    except backend.DeviceError:
-        return ["cpu"]
-    return ["cpu", "cuda"]
-
-
-@pytest.fixture(params=devices())
-def device(request: pytest.FixtureRequest) -> str:
-    return request.param
+@pytest.fixture(params=["cpu", "double", "double, plain forms"])
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A test that takes `device` runs on the CPU and on a strict double of a GPU: with kernels, and without."""
+    if request.param == "cpu":
+        yield "cpu"
+        return
+    with double.installed(), forms.plain_forms() if "plain" in request.param else contextlib.nullcontext():
+        yield "cuda"
 
 
 @pytest.fixture(scope="session")

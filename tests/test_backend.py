@@ -5,10 +5,12 @@ The stand-in is NumPy under another name: it shows that the right calls are made
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from gpu import double
 
 from autograd import DeviceError, Tensor, backend, relu
 from minisets import SAB
@@ -73,6 +75,12 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return cupy
 
 
+@pytest.fixture
+def strict_double() -> Iterator[ModuleType]:
+    with double.installed() as module:
+        yield module
+
+
 def test_importing_the_project_does_not_import_cupy():
     code = "import sys, autograd, minisets, minisets.nn, minisets.optim; sys.exit('cupy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
@@ -125,7 +133,7 @@ def test_tensors_on_two_devices_are_refused(stand_in):
         Tensor([1.0]) + Tensor([1.0]).to("cuda")
 
 
-def test_a_module_moves_as_a_whole(stand_in):
+def test_a_module_moves_as_a_whole(strict_double):
     net = Linear(2, 3, rng=np.random.default_rng(0)).to("cuda")
     assert {x.device for x in net.parameters()} == {"cuda:0"}
     assert all(type(array) is np.ndarray for array in net.state_dict().values())

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import BLOCKS, D_IN, SUBJECTS, Subject
 
 from autograd import Tensor
 from autograd.forms import plain_forms
 from autograd.gradcheck import gradcheck
+from minisets.cases import BLOCKS, D_IN, SUBJECTS, Subject
 from minisets.nn import Module
 
 every_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=str)

@@ -121,7 +121,7 @@ def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | 
         gs = gs.reshape(shape)
         return gs, *_sums(sums), gs
 
-    return y.reshape(shape), Together(lambda wanted: pull)
+    return y.reshape(shape), Together(lambda wanted: pull, shared=plus is not None)
 
 
 def residual_norm(

@@ -9,6 +9,8 @@ import numpy as np
 from autograd import forms
 from autograd.backend import Array, array_module
 from autograd.fast import attention as fast
+from autograd.kernels import attention as tiles
+from autograd.kernels import ops as kernels
 from autograd.ops.common import once, unbroadcast
 from autograd.ops.nn import masked_softmax, require_mask
 from autograd.tape import Result, op
@@ -33,6 +35,8 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
     mask = None if mask is None else _for_scores(mask, q, k)
     if forms.fast(q, k, v) and q.size and v.size and k.shape[-2] > 1:  # one key has the weight 1: nothing to gain
         return fast.attention(q, k, v, mask, scale)
+    if forms.fused(q, k, v) and min(q.shape[-1], v.shape[-1]) > 0 and max(q.shape[-1], v.shape[-1]) <= tiles.WIDEST:
+        return kernels.attention(q, k, v, mask, scale)
     if mask is not None:
         seen, sees = mask.any(axis=-2)[..., None], mask.any(axis=-1, keepdims=True)
         # Keys that nobody sees and queries that see nobody are wiped: their weights are 0, but 0 · nan is not.

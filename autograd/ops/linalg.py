@@ -7,6 +7,8 @@ import math
 from autograd import forms
 from autograd.backend import Array, array_module
 from autograd.fast import rows as fast
+from autograd.kernels import ops as kernels
+from autograd.kernels import products
 from autograd.ops.common import once, unbroadcast
 from autograd.tape import Result, op
 
@@ -30,17 +32,19 @@ def matmul(x: Array, y: Array) -> Result:
     right = y[:, None] if column else y  # (..., d, e)
     flat = left.shape, right.shape
 
+    product = products.matmul if forms.fused(x, y) else xp.matmul
+
     def matrices(g: Array) -> Array:
         g = xp.expand_dims(g, -1) if column else g
         return xp.expand_dims(g, -2) if row else g
 
     def gx(g: Array) -> Array:
-        return unbroadcast(matrices(g) @ right.swapaxes(-1, -2), flat[0]).reshape(shapes[0])
+        return unbroadcast(product(matrices(g), right.swapaxes(-1, -2)), flat[0]).reshape(shapes[0])
 
     def gy(g: Array) -> Array:
-        return unbroadcast(left.swapaxes(-1, -2) @ matrices(g), flat[1]).reshape(shapes[1])
+        return unbroadcast(product(left.swapaxes(-1, -2), matrices(g)), flat[1]).reshape(shapes[1])
 
-    return x @ y, (gx, gy)
+    return product(x, y) if min(x.ndim, y.ndim) > 1 else x @ y, (gx, gy)
 
 
 @op
@@ -93,6 +97,8 @@ def linear(x: Array, weight: Array, bias: Array | None = None, *, relu: bool = F
         raise ValueError(f"expected a bias of shape ({d_out},), given {bias.shape}")
     if forms.fast(x, weight, bias) and x.size and d_out:
         return fast.linear(x, weight, bias, relu)
+    if forms.fused(x, weight, bias) and x.size and d_out:
+        return kernels.linear(x, weight, bias, relu)
     shape, rows = x.shape, math.prod(x.shape[:-1])
     flat = x.reshape(rows, d_in)
     y = flat @ weight

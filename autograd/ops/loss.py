@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from autograd import forms
 from autograd.backend import Array, array_module, log_gamma
+from autograd.kernels import ops as kernels
 from autograd.ops.common import once
 from autograd.ops.elementwise import logistic
 from autograd.tape import Result, op
@@ -131,6 +133,8 @@ def gaussian_mixture_log_likelihood(x: Array, log_pi: Array, mu: Array, sigma: A
     xp, components, D = array_module(x), range(mu.shape[-2]), x.shape[-1]
     if mu.shape != sigma.shape or log_pi.shape != mu.shape[:-1]:
         raise ValueError("expected log_pi (..., k), mu and sigma (..., k, D) that agree")
+    if forms.fused(x, log_pi, mu, sigma) and len(components):
+        return kernels.gaussian_mixture_log_likelihood(x, log_pi, mu, sigma)
 
     def z(j: int) -> Array:
         return (x - mu[..., j, None, :]) / sigma[..., j, None, :]  # (..., n, D)

@@ -13,6 +13,8 @@ import numpy as np
 from autograd import forms
 from autograd.backend import Array, array_module, beside
 from autograd.fast import rows as fast
+from autograd.kernels import norm
+from autograd.kernels import ops as kernels
 from autograd.ops.common import leading_axes, once
 from autograd.ops.linalg import linear
 from autograd.ops.reduce import axes_of, finish
@@ -41,6 +43,8 @@ def softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> Result:
         require_mask(mask)
         if np.broadcast_shapes(mask.shape, x.shape) != x.shape:
             raise ValueError(f"expected a mask that broadcasts to {x.shape}, given {mask.shape}")
+    if forms.fused(x) and axis == x.ndim - 1:
+        return kernels.softmax(x, mask)
     y = masked_softmax(x, axis, mask)
     return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
 
@@ -74,6 +78,8 @@ def layer_norm(
         raise ValueError("expected x and plus of the same shape")
     if forms.fast(x, gamma, beta, plus) and x.size:
         return fast.layer_norm(x, gamma, beta, plus, eps)
+    if forms.fused(x, gamma, beta, plus) and 0 < x.shape[-1] <= norm.WIDEST:
+        return kernels.layer_norm(x, gamma, beta, plus, eps)
     x = x if plus is None else x + plus
     centred = x - x.mean(axis=-1, keepdims=True)
     inverse = 1 / xp.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
@@ -118,8 +124,11 @@ def residual_norm(
             raise ValueError(f"expected {name} of shape {x.shape[-1:]}, given {vector.shape}")
     if forms.fast(x, z, weight, bias, gamma, beta) and x.size and z.size:
         return fast.residual_norm(x, z, weight, bias, gamma, beta, relu, float(eps))
-    r, (gz, gweight, gbias) = linear.pure(z, weight, bias, relu=relu)
-    y, (gs, ggamma, gbeta, _) = layer_norm.pure(x, gamma, beta, r, eps=eps)
+    if forms.fused(x, z, weight, bias, gamma, beta) and x.size and z.size and x.shape[-1] <= norm.WIDEST:
+        return kernels.residual_norm(x, z, weight, bias, gamma, beta, relu, float(eps))
+    with forms.plain_forms():
+        r, (gz, gweight, gbias) = linear.pure(z, weight, bias, relu=relu)
+        y, (gs, ggamma, gbeta, _) = layer_norm.pure(x, gamma, beta, r, eps=eps)
     return y, (gs, lambda g: gz(gs(g)), lambda g: gweight(gs(g)), lambda g: gbias(gs(g)), ggamma, gbeta)
 
 
@@ -208,6 +217,8 @@ def max_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
     """y = max x over the elements present on an axis; 0 for an empty set          gx = g where x = y, in equal parts"""
     xp, axes = array_module(x), axes_of(x, (axis,))
     present = _present(x, axes[0], mask)
+    if forms.fused(x):
+        return kernels.max_pool(x, mask, axes[0])
     if x.shape[axes[0]] == 0:
         return finish(x.sum(axis=axes, keepdims=True), axes, False, lambda g: xp.zeros_like(x))
     x = xp.where(present, x, -math.inf)

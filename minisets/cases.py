@@ -1,4 +1,4 @@
-"""Every block, baseline and architecture, small, under a name: what the tests of properties run over."""
+"""Every block, baseline and architecture, small, under a name: what the self-test and tests of properties run over."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
