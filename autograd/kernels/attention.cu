@@ -115,8 +115,14 @@ struct Sight {
   }
 };
 
+// What is hidden may be nan, and 0 · nan is nan: rows that are added up with weights must be wiped where those are 0.
+// Rows that are only multiplied for a score need not be: the score of what is hidden is replaced.
+struct Any {
+  __device__ bool operator()(long long) const { return true; }
+};
+
 template <typename T, int D, int TILE>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 2)
     attention_forward(const T *q, const T *k, const T *v, const bool *seen, const bool *pairs, T *o, T *L, Layout at,
                       double scale) {
   using Mine = Division<TILE>;
@@ -134,11 +140,11 @@ __global__ void __launch_bounds__(128)
 #pragma unroll
     for (int c = 0; c < D / Mine::LANES; c++) answer[r][c] = 0;
   }
-  load<T, D, TILE>(Q, q, at.q.row, task.start, at.n, at.e, T(scale), [](long long) { return true; });
+  load<T, D, TILE>(Q, q, at.q.row, task.start, at.n, at.e, T(scale), Any());
 
   for (long long key = 0; key < at.m; key += TILE) {
     __syncthreads();  // all are done with the last tile of keys
-    load<T, D, TILE>(K, k, at.k.row, key, at.m, at.e, T(1), [&](long long j) { return sees.key(j); });
+    load<T, D, TILE>(K, k, at.k.row, key, at.m, at.e, T(1), Any());
     load<T, D, TILE>(V, v, at.v.row, key, at.m, at.f, T(1), [&](long long j) { return sees.key(j); });
     __syncthreads();  // and have loaded this one
     T S[Mine::ROWS][Mine::COLUMNS];
@@ -183,7 +189,7 @@ __global__ void __launch_bounds__(128)
 }
 
 template <typename T, int D, int TILE>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 2)
     attention_queries(const T *q, const T *k, const T *v, const bool *seen, const bool *pairs, const T *g, const T *L,
                       const T *o, T *delta, T *gq, Layout at, double scale) {
   using Mine = Division<TILE>;
@@ -194,9 +200,8 @@ __global__ void __launch_bounds__(128)
   q += task.offset(at.q), k += task.offset(at.k), v += task.offset(at.v), g += task.offset(at.g);
   o += task.offset(at.o), gq += task.offset(at.made_q), L += task.query(at), delta += task.query(at);
 
-  const auto asks = [&](long long i) { return L[i] != -T(CUDART_INF); };  // sees somebody
-  load<T, D, TILE>(Q, q, at.q.row, task.start, at.n, at.e, T(scale), asks);
-  load<T, D, TILE>(G, g, at.g.row, task.start, at.n, at.f, T(1), asks);
+  load<T, D, TILE>(Q, q, at.q.row, task.start, at.n, at.e, T(scale), Any());
+  load<T, D, TILE>(G, g, at.g.row, task.start, at.n, at.f, T(1), Any());
   __syncthreads();
   // δ is summed in the order of multiply(): for a query that sees a single key, O = V, and g Vᵀ − δ is exactly 0.
   T d[Mine::ROWS], sum[Mine::ROWS][D / Mine::LANES];
@@ -214,7 +219,7 @@ __global__ void __launch_bounds__(128)
   for (long long key = 0; key < at.m; key += TILE) {
     __syncthreads();
     load<T, D, TILE>(K, k, at.k.row, key, at.m, at.e, T(1), [&](long long j) { return sees.key(j); });
-    load<T, D, TILE>(V, v, at.v.row, key, at.m, at.f, T(1), [&](long long j) { return sees.key(j); });
+    load<T, D, TILE>(V, v, at.v.row, key, at.m, at.f, T(1), Any());
     __syncthreads();
     T S[Mine::ROWS][Mine::COLUMNS], gP[Mine::ROWS][Mine::COLUMNS];
     multiply<T, D, TILE>(Q, K, S, first, lane);
@@ -234,7 +239,7 @@ __global__ void __launch_bounds__(128)
 }
 
 template <typename T, int D, int TILE>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 2)
     attention_keys(const T *q, const T *k, const T *v, const bool *seen, const bool *pairs, const T *g, const T *L,
                    const T *delta, T *gk, T *gv, Layout at, double scale) {
   using Mine = Division<TILE>;
@@ -245,8 +250,8 @@ __global__ void __launch_bounds__(128)
   q += task.offset(at.q), k += task.offset(at.k), v += task.offset(at.v), g += task.offset(at.g);
   gk += task.offset(at.made_k), gv += task.offset(at.made_v), L += task.query(at), delta += task.query(at);
 
-  load<T, D, TILE>(K, k, at.k.row, task.start, at.m, at.e, T(1), [&](long long j) { return sees.key(j); });
-  load<T, D, TILE>(V, v, at.v.row, task.start, at.m, at.f, T(1), [&](long long j) { return sees.key(j); });
+  load<T, D, TILE>(K, k, at.k.row, task.start, at.m, at.e, T(1), Any());
+  load<T, D, TILE>(V, v, at.v.row, task.start, at.m, at.f, T(1), Any());
   T sum_k[Mine::ROWS][D / Mine::LANES], sum_v[Mine::ROWS][D / Mine::LANES];
 #pragma unroll
   for (int r = 0; r < Mine::ROWS; r++)
@@ -255,7 +260,7 @@ __global__ void __launch_bounds__(128)
 
   for (long long query = 0; query < at.n; query += TILE) {
     __syncthreads();
-    const auto asks = [&](long long i) { return L[i] != -T(CUDART_INF); };
+    const auto asks = [&](long long i) { return L[i] != -T(CUDART_INF); };  // sees somebody
     load<T, D, TILE>(Q, q, at.q.row, query, at.n, at.e, T(scale), asks);
     load<T, D, TILE>(G, g, at.g.row, query, at.n, at.f, T(1), asks);
     __syncthreads();

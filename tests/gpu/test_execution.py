@@ -1,0 +1,108 @@
+"""Rung 3: every kernel, op, block and trainer runs through the real CuPy and computes what NumPy computes in float64."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commandline import TINY
+from gpu import emulation
+
+from autograd import backend, forms
+from autograd.cases import CASES as OP_CASES
+from autograd.cases import Case as OpCase
+from autograd.kernels import cases
+from autograd.kernels.registry import DTYPES, KERNELS
+from minisets.cases import SUBJECTS, Subject
+from tasks.command import main
+from tasks.folder import Folder
+from tasks.registry import TASKS
+from tasks.selftest import block_error, op_error
+
+pytestmark = [pytest.mark.device, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+
+every_dtype = pytest.mark.parametrize("dtype", DTYPES)
+SCHEDULES = ("forward", "reverse", 7)  # the last one at random, some warps stalling
+WITH_KERNELS = {"softmax", "layer_norm", "residual_norm", "linear", "matmul", "attention", "max_pool"}
+WITH_KERNELS |= {"gaussian_mixture_log_likelihood"}
+TRAINERS = TINY | {"clustering_large": TINY["clustering"]}
+
+
+def on_device(x: np.ndarray) -> backend.Array:
+    """x on the device, each row of a broadcast array being the same memory there too."""
+    return backend.to_device(x, "cuda")
+
+
+@every_dtype
+@pytest.mark.parametrize("case", cases.CASES, ids=str)
+def test_kernel(case: cases.Case, dtype: str):
+    assert case.error(dtype, on_device) <= cases.TOLERANCES[dtype]
+
+
+@pytest.mark.emulated
+@every_dtype
+@pytest.mark.parametrize("case", cases.CASES, ids=str)
+def test_the_order_of_threads_does_not_matter(case: cases.Case, dtype: str):
+    """None of the kernels uses atomics: the same bits in whatever order threads and blocks take their turns."""
+    found = []
+    for schedule in SCHEDULES:
+        arguments = [on_device(x) if isinstance(x, np.ndarray) else x for x in case.at(dtype)]
+        with emulation.schedule(schedule):
+            results = cases.results(KERNELS[case.kernel].launch(*arguments))
+        found.append([backend.to_host(y).tobytes() for y in results])
+    emulation.check()
+    assert found[0] == found[1] == found[2]
+
+
+@every_dtype
+@pytest.mark.parametrize("case", OP_CASES, ids=str)
+def test_op(case: OpCase, dtype: str):
+    assert op_error(case, dtype, "cuda") <= cases.TOLERANCES[dtype]
+
+
+@every_dtype
+@pytest.mark.parametrize("case", [case for case in OP_CASES if case.op in WITH_KERNELS], ids=str)
+def test_op_without_kernels(case: OpCase, dtype: str):
+    with forms.plain_forms():
+        assert op_error(case, dtype, "cuda") <= cases.TOLERANCES[dtype]
+
+
+@every_dtype
+@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+def test_block(subject: Subject, dtype: str):
+    assert block_error(subject, dtype, "cuda") <= cases.TOLERANCES[dtype]
+
+
+# ---- training -------------------------------------------------------------------------------------------------------
+
+
+def trained(task: str, folder: Path, *options: str) -> tuple[list[float], dict[str, np.ndarray]]:
+    """The losses of three steps, and Adam's running means of the gradients after them."""
+    words = ["train", task, *TRAINERS[task].split(), "--steps", "3", "--log-every", "1", "--out", str(folder)]
+    assert main([*words, "--arch", "ISAB (4) + PMA", *options]) == 0
+    losses = [line["loss"] for line in Folder(folder).lines()]
+    with np.load(Folder(folder).checkpoint) as stored:
+        return losses, {name: stored[name] for name in stored.files if name.startswith("optimizer/m.")}
+
+
+@every_dtype
+@pytest.mark.parametrize("task", TRAINERS)
+def test_training(task: str, dtype: str, tmp_path: Path, capsys: pytest.CaptureFixture):
+    """Three steps of each trainer begin with the same weights and see the same data as on the CPU.
+
+    Weights are not compared: where a gradient is 0 but for rounding, Adam's step goes either way.
+    """
+    with forms.plain_forms():
+        right, right_means = trained(task, tmp_path / "cpu", "--dtype", "float64")
+    losses, means = trained(task, tmp_path / "gpu", "--dtype", dtype, "--device", "cuda")
+    tolerance = {"float32": 2e-5, "float64": 1e-12}[dtype]
+    np.testing.assert_allclose(losses, right, rtol=tolerance)
+    assert means and means.keys() == right_means.keys()
+    largest = max(np.abs(mean).max() for mean in right_means.values())
+    for name, mean in means.items():
+        np.testing.assert_allclose(mean, right_means[name], rtol=0, atol=tolerance * largest, err_msg=name)
+
+
+def test_every_trainer_is_tried():
+    assert set(TASKS) - set(TRAINERS) == {"runtime"}  # which trains nothing: it times forward and backward of random sets
