@@ -2,15 +2,19 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+comma  := ,
 
-.PHONY: help test demo tables lint format clean
+.PHONY: help test test-gpu demo tables lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## what there is to make
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 test: $(VENV)/.ready            ## install and run the whole suite with branch coverage
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
+	$(BIN)/python -m pytest -n auto tests/gpu tests/test_double.py
 
 demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and draw what it found
 	rm -rf runs/demo
@@ -33,6 +37,11 @@ $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minisets needs Python 3.11 or later; $(PYTHON) is %d.%d: try make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+# Where there is a GPU the tests run on it, and need the libraries of CUDA too.
+$(VENV)/.ready-gpu: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu-test$(if $(shell command -v nvidia-smi),$(comma)gpu)]'
 	@touch $@
 
 clean:                          ## remove all that was made

@@ -176,12 +176,13 @@ def main(argv: list[str]) -> int:
         backend.to_device(0.0, given.device)
     except (backend.DeviceError, ValueError) as error:
         raise UsageError(f"--device {given.device}: {error}") from None
+    found = select(given.device, given.only)
     out = given.out or Path("runs/selftest") / f"{given.device.replace(':', '')}.json"
-    Folder(out.parent).make()
+    Folder(out.parent).make()  # better refused now than after minutes
     about = backend.describe(given.device)
     for name, value in about.items():
         print(f"{name}: {value}")
-    groups = check(given.device, given.only)
+    groups = check(found)
     times = [] if given.only or not given.repeat else clock(given.device, given.repeat)
     wrong = [text for group in groups for text in group["wrong"]]
     report = {
@@ -194,19 +195,24 @@ def main(argv: list[str]) -> int:
     Folder(out.parent).write(out, report | {"passed": not wrong, **environment()})
     for text in wrong:
         print(f"WRONG  {text}")
-    cases = sum(group["cases"] for group in groups)
-    print(f"{len(wrong)} of {cases} cases are off" if wrong else f"all {cases} cases are right", f"-> {out}")
+    count = len(DTYPES) * sum(group["cases"] for group in groups)
+    print(f"{len(wrong)} of {count} checks are off" if wrong else f"all {count} checks are right", f"-> {out}")
     return 1 if wrong else 0
 
 
-def check(device: str, only: str | None) -> list[dict[str, Any]]:
-    """Run all checks, and print a line for each kernel, op and family of blocks."""
+def select(device: str, only: str | None) -> dict[tuple[str, str], list[Check]]:
+    """The checks to run, by kind and name."""
     found: dict[tuple[str, str], list[Check]] = {}
     for kind, one in checks(device):
         if only is None or only in one[0] or only in one[1]:
             found.setdefault((kind, one[0]), []).append(one)
     if not found:
         raise UsageError(f"no kernel, op or block has {only!r} in its name")
+    return found
+
+
+def check(found: dict[tuple[str, str], list[Check]]) -> list[dict[str, Any]]:
+    """Run the checks, and print a line for each kernel, op and family of blocks."""
     groups, total = [], len(DTYPES) * sum(map(len, found.values()))
     print(f"{'':8}{'':34}{'cases':>6}{'float32':>10}{'float64':>10}")
     with tqdm(total=total, unit=" cases", disable=not sys.stderr.isatty(), leave=False) as bar:

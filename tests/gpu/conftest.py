@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
+
 from gpu import emulation
 
 

@@ -1,4 +1,4 @@
-"""Rung 3: every kernel, op, block and trainer runs through the real CuPy and computes what NumPy computes in float64."""
+"""Rung 3: every kernel, op, block and trainer runs through the real CuPy, and is right against float64 NumPy."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commandline import TINY
-from gpu import emulation
 
 from autograd import backend, forms
 from autograd.cases import CASES as OP_CASES
 from autograd.cases import Case as OpCase
 from autograd.kernels import cases
 from autograd.kernels.registry import DTYPES, KERNELS
+from gpu import emulation
 from minisets.cases import SUBJECTS, Subject
 from tasks.command import main
 from tasks.folder import Folder
@@ -105,4 +105,6 @@ def test_training(task: str, dtype: str, tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_every_trainer_is_tried():
-    assert set(TASKS) - set(TRAINERS) == {"runtime"}  # which trains nothing: it times forward and backward of random sets
+    assert set(TASKS) - set(TRAINERS) == {
+        "runtime"
+    }  # which trains nothing: it times forward and backward of random sets

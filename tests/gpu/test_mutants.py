@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from gpu import emulation
-from gpu.test_execution import SCHEDULES, on_device
 
 from autograd import backend
 from autograd.kernels import attention, cases, norm, pooling, softmax
 from autograd.kernels.registry import KERNELS, Raw
+from gpu import emulation
+from gpu.test_execution import SCHEDULES, on_device
 
 pytestmark = [pytest.mark.device, pytest.mark.emulated, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
@@ -80,6 +80,7 @@ def norm_mutants() -> Iterator[Mutant]:
     yield mutant("norm_forward", "s[j] -= mean;")
     yield mutant("norm_forward", " + T(eps)")
     yield mutant("norm_backward", "__syncthreads();")
+    yield mutant("norm_backward", "__syncthreads();", "__syncwarp();")
     yield mutant("norm_backward", "__syncwarp();")
     yield mutant("norm_backward", "j < 3 * d", "j < 2 * d")
     yield mutant("norm_backward", "row += gridDim.x * (long long)warps", "row += gridDim.x")
@@ -98,13 +99,16 @@ def attention_mutants() -> Iterator[Mutant]:
     for part in ("attention_forward", "attention_queries", "attention_keys"):
         for place in range(1, 4 if part == "attention_queries" else 3):
             yield mutant(part, "__syncthreads();", place=place)
+            yield mutant(part, "__syncthreads();", "__syncwarp();", place=place)
         if part != "attention_forward":
             for place in range(1, 4 if part == "attention_keys" else 2):
                 yield mutant(part, "__syncwarp();", place=place)
         yield mutant(part, "j < at.m", "j <= at.m")
         yield mutant(part, "&& sees(i, j)", "")
         yield mutant(part, "T(scale)", "T(1)")
-    waited = "the shuffles before it make the lanes wait too; that their writes are seen, the emulation takes for granted"
+    waited = (
+        "the shuffles before it make the lanes wait too; that their writes are seen, the emulation takes for granted"
+    )
     yield mutant("attention_forward", "__syncwarp();", survives=waited)
     yield mutant("attention_forward", "return sees.key(j);", "return true;")
     yield mutant("attention_forward", "answer[r][c] *= decay")

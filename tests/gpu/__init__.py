@@ -1,0 +1,10 @@
+"""The GPU path, proven without a GPU, rung by rung.  docs/gpu.md explains it; `make test-gpu` runs it.
+
+double.py, ../test_double.py    1  a strict double of CuPy, on which every test that takes `device` runs as well
+nvrtc.py, test_compile.py       2  every kernel compiles for eight architectures
+emulation/, test_emulation.py   3  the real CuPy on the host ...
+test_execution.py                  ... runs every kernel, op, block and trainer
+test_mutants.py                    ... and notices mistakes in kernels
+test_counts.py                  4  launches, bytes, copies
+test_selftest.py                5  what a user with a GPU runs
+"""

@@ -1,0 +1,47 @@
+"""`minisets selftest --device cuda`: what it says of the machine, and that a wrong kernel makes it say no."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autograd.kernels import norm
+from gpu import emulation
+from tasks import selftest
+from tasks.command import main
+
+pytestmark = [pytest.mark.device, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+
+
+def test_a_report_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+    """The checks themselves are run one by one in test_execution.py; here it is the command, and the clock."""
+    monkeypatch.setattr(selftest.timed, "__defaults__", (2, 33, 8, 2))
+    kinds = {kind for kind, _ in selftest.checks("cuda")}
+    assert kinds == {"kernels", "ops", "blocks"}
+    some = [(kind, check) for kind, check in selftest.checks("cuda") if "norm" in check[0]]
+    monkeypatch.setattr(selftest, "checks", lambda device: some)
+    assert main(["selftest", "--device", "cuda", "--repeat", "1", "--out", str(tmp_path / "report.json")]) == 0
+    out = capsys.readouterr().out
+    for word in ("GPU: ", "compute capability: ", "driver: for CUDA 1", "CUDA: 1", "cupy: 1", "norm_backward", "ratio"):
+        assert word in out
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["passed"] and report["about"]["cupy"] and len(report["times"]) == 10
+
+
+def test_a_wrong_kernel_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+    monkeypatch.setitem(norm.CODE.__dict__, "text", norm.CODE.text.replace("s[j] -= mean;", "s[j] -= mean * T(0.999);"))
+    words = ["selftest", "--device", "cuda", "--only", "norm_forward", "--out", str(tmp_path / "report.json")]
+    assert main(words) == 1
+    assert "WRONG  norm_forward, (1, 17), all, float32: error" in capsys.readouterr().out
+
+
+@pytest.mark.emulated
+def test_a_kernel_that_fails_is_reported_and_the_rest_goes_on(tmp_path: Path, monkeypatch, capsys):
+    broken = norm.CODE.text.replace("row >= rows", "row > rows")
+    monkeypatch.setitem(norm.CODE.__dict__, "text", broken)
+    words = ["selftest", "--device", "cuda", "--only", "norm_", "--out", str(tmp_path / "report.json")]
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert f"{emulation.KernelError.__name__}: kernel norm_forward<float>: " in out and "norm_backward" in out
