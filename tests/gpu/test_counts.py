@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograd import Tensor, attention, forms, layer_norm
+from autograd import Tensor, attention, backend, forms, layer_norm
+from autograd.kernels import products
 from gpu import emulation
 from gpu.test_execution import TRAINERS, on_device
 from minisets import ISAB, MAB, PMA, SAB
@@ -74,6 +75,15 @@ def test_adam_takes_one_launch_and_one_to_gather_the_gradients():
             optimizer.step()
     assert seen.launches == 2 and seen.names[-1] == "adam"
     assert seen.to_host == seen.waits == 0 and seen.to_device == TABLES
+
+
+def test_products_of_batches_copy_nothing():
+    """CuPy's own matmul copies a transposed operand; the kernel tells cuBLAS that it is transposed."""
+    a, b = (on_device(RNG.normal(size=shape)) for shape in ((2, 3, 20, 8), (2, 3, 30, 8)))
+    for product, copies in ((products.matmul, 0), (backend.gpu().matmul, 1)):
+        with emulation.counting() as seen:
+            product(a, b.swapaxes(-1, -2))
+        assert seen.products == 1 and seen.launches == copies
 
 
 # ---- bytes ----------------------------------------------------------------------------------------------------------
