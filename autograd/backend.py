@@ -13,6 +13,7 @@ import re
 import sys
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -137,11 +138,13 @@ def describe(device: str) -> dict[str, str]:
     def version(number: int) -> str:  # 12090 is 12.9
         return f"{number // 1000}.{number % 1000 // 10}"
 
+    driver = Path("/proc/driver/nvidia/version")  # Linux has it; elsewhere CUDA's version has to do
+    found = re.search(r"\d+\.\d+(\.\d+)?", driver.read_text()) if driver.exists() else None
     return {
         "GPU": about["name"].decode(),
         "compute capability": f"{about['major']}.{about['minor']}",
         "memory": f"{about['totalGlobalMem'] / 2**30:.1f} GiB",
-        "driver": f"for CUDA {version(runtime.driverGetVersion())}",
+        "driver": (f"{found[0]}, " if found else "") + f"for CUDA {version(runtime.driverGetVersion())}",
         "CUDA": version(runtime.runtimeGetVersion()),
         "cupy": cupy.__version__,
     }

@@ -216,6 +216,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         yield case(op, normal(2, 3, 4), mask=mask, label="masked")
         yield case(op, normal(2, 3, 4, 2), axis=1, mask=mask, label="axis")
         yield case(op, normal(2, 0, 4), label="empty set")
+        yield case(op, normal(2, 0, 4), mask=np.ones((2, 0), bool), label="empty set, masked")
         yield case(op, normal(2, 1, 4), label="size 1")
         yield case(op, normal(3, 4), axis=0, label="one set")
     yield case("dropout", normal(3, 4), p=0.4, rng=1)

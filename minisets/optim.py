@@ -46,7 +46,9 @@ class Optimizer:
         self.ends = np.cumsum([0, *(p.size for p in self.parameters)]).tolist()
         self.flat = {name: _zeros(self.parameters) for name in self.memories}
         self.memory = {name: self._apart(flat) for name, flat in self.flat.items()}
-        self.whole, self.views = None, []  # on a GPU: the parameters end to end, and what belongs to each
+        self.whole: Array | None = None  # on a GPU: the parameters, end to end as well
+        if forms.fused(*(p.data for p in self.parameters)):
+            self._end_to_end()
 
     def zero_grad(self) -> None:
         """Forget the gradients, before the next backward adds its own."""
@@ -55,6 +57,7 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that has a gradient, in place."""
+        self._require_the_same()
         self.lr = float(self.lr)  # a NumPy scalar would turn float32 into float64
         moving = [i for i, p in enumerate(self.parameters) if p.grad is not None]
         self.steps[moving] += 1
@@ -84,13 +87,31 @@ class Optimizer:
             parameter.data -= some
 
     def _end_to_end(self) -> Array:
-        """All parameters in one array, of which each of them is a view from now on: a step on a GPU is one launch."""
-        if any(p.data is not view for p, view in zip(self.parameters, self.views or self.parameters, strict=True)):
+        """All parameters in one array, of which each of them is a view from now on: a step on a GPU is one launch.
+
+        Where they lie elsewhere (an array was assigned to p.data, or network and optimizer were copied), they are laid
+        end to end anew.  Whoever shares a parameter's memory should do so after an optimizer has been made.
+        """
+        if self.whole is None or not all(
+            self._lies_there(p, start) for p, start in zip(self.parameters, self.ends, strict=False)
+        ):
             self.whole = backend.gpu().concatenate([p.data.reshape(-1) for p in self.parameters])
-            self.views = self._apart(self.whole)
-            for p, view in zip(self.parameters, self.views, strict=True):
+            for p, view in zip(self.parameters, self._apart(self.whole), strict=True):
                 p.data = view
         return self.whole
+
+    def _lies_there(self, p: Tensor, start: int) -> bool:
+        """Whether a parameter's memory is that of the numbers from start on."""
+        return p.size == 0 or p.data.data.ptr == self.whole.data.ptr + start * self.whole.itemsize
+
+    def _require_the_same(self) -> None:
+        """Refuse parameters that have been moved or converted since."""
+        p, made = self.parameters[0], next(iter(self.flat.values()), None)
+        if made is not None and (p.dtype != made.dtype or not backend.same_device(p.data, made)):
+            then, now = (f"{a.dtype} on {backend.device_of(a)}" for a in (made, p.data))
+            raise ValueError(
+                f"this optimizer was made for parameters in {then}, which are {now} now; make it afterwards"
+            )
 
     def _apart(self, flat: Array) -> list[Array]:
         """Of an array with all parameters end to end, the view that belongs to each."""
@@ -191,7 +212,7 @@ class Adam(Optimizer):
     def move(self, t: int, p: Array, g: Array, m: Array, v: Array) -> None:
         (b1, b2), decay = self.betas, self.weight_decay
         decays = (0.0, decay) if self.decoupled else (decay, 0.0)
-        adam(p, m, v, g, self.lr, b1, b2, 1 - b1**t, 1 - b2**t, self.eps, *decays)
+        adam(p, m, v, g, self.lr, b1, b2, 1 - b1, 1 - b2, 1 - b1**t, 1 - b2**t, self.eps, *decays)
 
 
 def _zeros(parameters: list[Tensor]) -> Array:

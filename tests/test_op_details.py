@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autograd as ag
-from autograd import Tensor
+from autograd import Tensor, backend
 from autograd.ops.common import once
 
 
@@ -212,3 +212,14 @@ x, image = Tensor(np.ones((2, 3))), np.ones((1, 2, 4, 4))
 def test_wrong_input_gets_a_sentence(call, error, said):
     with pytest.raises(error, match=said):
         call()
+
+
+def test_a_gradient_that_two_inputs_share_is_added_to_neither(device: str):
+    """layer_norm sends one array to x and to plus; x has another gradient coming, which plus must not see."""
+    rng = np.random.default_rng(0)
+    a, b = (Tensor(backend.to_device(rng.normal(size=(3, 4)), device), requires_grad=True) for _ in range(2))
+    z, w = a * 1, b * 1
+    doubled = z * 2
+    y = ag.layer_norm(z, None, None, w)
+    (doubled + y).backward(np.ones((3, 4)))
+    np.testing.assert_allclose(backend.to_host(a.grad), backend.to_host(b.grad) + 2, atol=1e-12)

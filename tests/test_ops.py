@@ -7,6 +7,7 @@ from oracles import ORACLES
 from autograd import Tensor, backend, forms
 from autograd.cases import CASES, OPS, Case
 from autograd.gradcheck import gradcheck
+from autograd.tape import Together
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
@@ -109,6 +110,22 @@ def test_no_gradient_is_computed_for_an_input_that_needs_none(case: Case):
         alone = [x.detach() if isinstance(x, Tensor) and x is not wanted else x for x in inputs]
         y = case.run(*alone)
         assert y.node.parents == [wanted] and len(y.node.vjps) == 1
+
+
+@every_case
+def test_gradients_made_together_are_nobody_elses(case: Case):
+    """Backward may add to them in place: no memory in common with each other, with an input or with g."""
+    if case.op in ("concatenate", "stack", "split"):
+        pytest.skip("of or to a list")
+    inputs = [x.copy() if isinstance(x, np.ndarray) else x for x in case.inputs]
+    y, vjps = OPS[case.op].pure(*inputs, **case.arguments())
+    if not isinstance(vjps, Together) or vjps.shared:
+        pytest.skip("nothing is added to its gradients in place")
+    g = np.ones_like(y)
+    gradients = vjps.for_wanted((True,) * len(inputs))(g)[: len(inputs)]
+    arrays = [x for x in (*inputs, y, g, *gradients) if isinstance(x, np.ndarray)]
+    for gradient in gradients:
+        assert sum(np.shares_memory(gradient, x) for x in arrays if gradient is not None) <= 1  # itself
 
 
 @every_case

@@ -1,7 +1,10 @@
 """Optimizers against recurrences worked out by hand or in plain Python, and learning rates against their formulas."""
 
+import copy
+
 import numpy as np
 import pytest
+from gpu import double
 
 from autograd import Tensor, forms
 from minisets import optim
@@ -207,3 +210,39 @@ def test_parameters_of_two_dtypes_need_two_optimizers():
     pair = [Tensor(np.ones(2, dtype), requires_grad=True) for dtype in ("float32", "float64")]
     with pytest.raises(ValueError, match="one dtype"):
         Adam(pair)
+
+
+def test_a_copy_of_network_and_optimizer_learns_by_itself(device: str):
+    net = Linear(3, 2, rng=np.random.default_rng(0)).to(device)
+    pair = net, Adam(net.parameters(), lr=0.1)
+    for p in net.parameters():
+        p.grad = p.data * 0 + 1
+    pair[1].step()
+    other, optimizer = copy.deepcopy(pair)
+    before = other.state_dict()
+    optimizer.step()
+    for name, value in other.state_dict().items():
+        np.testing.assert_allclose(before[name] - value, 0.1, rtol=1e-3)
+        np.testing.assert_array_equal(net.state_dict()[name], before[name])
+
+
+def test_a_parameter_that_was_given_another_array_is_moved(device: str):
+    net = Linear(3, 2, rng=np.random.default_rng(0)).to(device)
+    optimizer = Adam(net.parameters(), lr=0.1)
+    net.weight.data = net.weight.data * 0
+    for p in net.parameters():
+        p.grad = p.data * 0 + 1
+    optimizer.step()
+    np.testing.assert_allclose(net.weight.numpy(), -0.1, rtol=1e-3)
+
+
+def test_parameters_that_moved_after_the_optimizer_was_made():
+    net = Linear(3, 2, rng=np.random.default_rng(0))
+    optimizer = Adam(net.parameters(), lr=0.1)
+    net.astype("float64")
+    with pytest.raises(ValueError, match="made for parameters in float32 on cpu, which are float64 on cpu now"):
+        optimizer.step()
+    with double.installed():
+        net.astype("float32").to("cuda")
+        with pytest.raises(ValueError, match="which are float32 on cuda:0 now; make it afterwards"):
+            optimizer.step()

@@ -35,7 +35,7 @@ import math
 import numpy as np
 
 from autograd.backend import Array, array_module
-from autograd.kernels.registry import DTYPES, Raw, cuda_name, fields, kernel, or_nothing
+from autograd.kernels.registry import DTYPES, NOTHING, Raw, cuda_name, fields, kernel
 
 WIDEST = 128  # numbers of a head
 # How many queries and keys make a tile, by dtype and width: as many as fit into 48 KiB of shared memory in backward.
@@ -107,7 +107,7 @@ def attention_forward(
     o, L = _empty_heads(xp, B, h, n, v.shape[3], q.dtype), xp.empty((B, h, n), q.dtype)
     q, k, v = map(_with_rows, (q, k, v))
     layout = _layout(q, k, v, seen, pairs, o)
-    _launch("forward", n, (q, k, v, *_masks(seen, pairs), o, L, layout, scale), q, v)
+    _launch("forward", n, (q, k, v, *_or_nothing(seen, pairs), o, L, layout, scale), q, v)
     return o, L
 
 
@@ -120,7 +120,7 @@ def attention_backward(
     gq, gk, gv = (_empty_heads(xp, *x.shape, x.dtype) for x in (q, k, v))
     q, k, v, g = map(_with_rows, (q, k, v, g))
     layout = _layout(q, k, v, seen, pairs, o, g, gq, gk, gv)
-    given = (q, k, v, *_masks(seen, pairs), g, L)
+    given = (q, k, v, *_or_nothing(seen, pairs), g, L)
     _launch("queries", q.shape[2], (*given, o, delta, gq, layout, scale), q, v)
     _launch("keys", k.shape[2], (*given, delta, gk, gv, layout, scale), q, v)
     return gq, gk, gv
@@ -149,8 +149,9 @@ def _strides(x: Array) -> tuple[int, ...]:
     return tuple(s // x.itemsize for s in x.strides[:3])
 
 
-def _masks(seen: Array | None, pairs: Array | None) -> tuple:
-    return tuple(or_nothing(None) if mask is None else mask for mask in (seen, pairs))
+def _or_nothing(*masks: Array | None) -> tuple:
+    """The masks as they lie in memory; the null pointer for one that is not given."""
+    return tuple(NOTHING if mask is None else mask for mask in masks)
 
 
 def _with_rows(x: Array) -> Array:

@@ -110,8 +110,9 @@ def _masks(mask: Array | None, lead: tuple[int, ...], m: int, n: int) -> tuple[A
     """Which keys are seen by anybody, (B, h, m), and, if that is not all there is to say, by whom: (B, h, n, m)."""
     if mask is None:
         return None, None
-    seen = _sets_and_heads(mask.any(axis=-2), lead, (m,))
-    return seen, None if mask.shape[-2] == 1 else _sets_and_heads(mask, lead, (n, m))
+    if mask.shape[-2] == 1:
+        return _sets_and_heads(mask[..., 0, :], lead, (m,)), None
+    return _sets_and_heads(mask.any(axis=-2), lead, (m,)), _sets_and_heads(mask, lead, (n, m))
 
 
 def _sets_and_heads(x: Array, lead: tuple[int, ...], rest: tuple[int, ...]) -> Array:
@@ -124,8 +125,8 @@ def max_pool(x: Array, mask: Array | None, axis: int) -> Result:
     """y = max x over an axis, of the elements present"""
     shape, n = x.shape, x.shape[axis]
     inside = math.prod(shape[axis + 1 :])
-    x = x.reshape(-1, n, inside) if x.size else x.reshape(math.prod(shape[:axis]), n, inside)
-    mask = None if mask is None else mask.reshape(-1, n)
+    sets = math.prod(shape[:axis])  # not -1, which an empty array leaves open
+    x, mask = x.reshape(sets, n, inside), None if mask is None else mask.reshape(sets, n)
     y, arg, ties = max_pool_forward(x, mask)
 
     def gx(g: Array) -> Array:

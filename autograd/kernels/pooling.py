@@ -23,9 +23,9 @@ BACKWARD = Elementwise(
     "T g, raw T x, T y, int32 arg, int32 ties, int32 element, bool present",
     "T gx",
     """
-    bool mine = element == arg;
+    bool mine = ties == 1 && element == arg;  // a nan is equal to nobody: it has no ties, and no gradient
     if (ties > 1) mine = present && x[i] == y;  // only now x is read
-    gx = mine ? g / T(max(ties, 1)) : T(0);
+    gx = mine ? g / T(ties) : T(0);
     """,
 )
 
@@ -46,10 +46,7 @@ def forward_reference(x: Array, mask: Array | None) -> tuple[Array, Array, Array
 def backward_reference(g: Array, x: Array, y: Array, arg: Array, ties: Array, mask: Array | None) -> Array:
     present = np.ones(x.shape[:2], bool) if mask is None else mask
     hits = (x == y[:, None]) & present[..., None]
-    one = np.arange(x.shape[1])[:, None] == arg[:, None]
-    return np.where(
-        np.where(ties[:, None] > 1, hits, one), g[:, None] / np.maximum(ties, 1)[:, None].astype(g.dtype), 0
-    )
+    return np.where(hits, g[:, None] / np.maximum(ties, 1)[:, None].astype(g.dtype), 0)
 
 
 @kernel(forward_reference, FORWARD, sizes="any")

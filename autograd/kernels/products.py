@@ -75,6 +75,8 @@ def _distance(shape: tuple[int, ...], strides: list[int], lead: tuple[int, ...])
     for size, stride in zip(shape[::-1], strides[::-1], strict=True):
         if size == 1:
             continue
+        if stride < 0:  # cuBLAS does not go backwards
+            return None
         if distance is None:
             distance = stride
         elif stride != expected:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backend import Array, gpu
+from autograd.backend import Array, gpu, on_gpu
 
 DTYPES = {"float32": "float", "float64": "double"}  # what every kernel serves, and what CUDA calls it
 NOTHING = np.uintp(0)  # in place of an array that is not given: the null pointer
@@ -105,13 +105,14 @@ def or_nothing(x: Array | None) -> Any:
 
 @dataclass(frozen=True)
 class Kernel:
-    """An entry of the list; every kernel serves float32 and float64."""
+    """An entry of the list."""
 
     name: str
     launch: Callable[..., Any]  # of CuPy arrays
     reference: Callable[..., Any]  # of NumPy arrays: what launch must return
     code: tuple[Elementwise | Reduction | Raw, ...]
     sizes: str  # that it serves
+    dtypes: tuple[str, ...] = tuple(DTYPES)  # likewise
     in_place: int = 0  # how many of its first arguments it overwrites with its results
 
 
@@ -120,7 +121,10 @@ KERNELS: dict[str, Kernel] = {}
 
 def perform(kernel: Kernel, *arguments: Any) -> Any:
     """Run a kernel.  All of them pass here, so that a device without CUDA can put the reference in their place."""
-    return kernel.launch(*arguments)
+    with next(
+        x for x in arguments if on_gpu(x)
+    ).device:  # a raw kernel runs on the current GPU, wherever its arrays are
+        return kernel.launch(*arguments)
 
 
 def kernel(
@@ -129,7 +133,7 @@ def kernel(
     """Enter the decorated function, which launches the code, in the list of kernels."""
 
     def enter(launch: Callable[..., Any]) -> Callable[..., Any]:
-        entry = KERNELS[launch.__name__] = Kernel(launch.__name__, launch, reference, code, sizes, in_place)
+        entry = KERNELS[launch.__name__] = Kernel(launch.__name__, launch, reference, code, sizes, in_place=in_place)
 
         @functools.wraps(launch)
         def run(*arguments: Any) -> Any:

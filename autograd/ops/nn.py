@@ -216,9 +216,11 @@ def mean_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
 def max_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
     """y = max x over the elements present on an axis; 0 for an empty set          gx = g where x = y, in equal parts"""
     xp, axes = array_module(x), axes_of(x, (axis,))
-    present = _present(x, axes[0], mask)
+    if mask is not None:
+        require_mask(mask, x.shape[: axes[0] + 1])
     if forms.fused(x):
         return kernels.max_pool(x, mask, axes[0])
+    present = _present(x, axes[0], mask)
     if x.shape[axes[0]] == 0:
         return finish(x.sum(axis=axes, keepdims=True), axes, False, lambda g: xp.zeros_like(x))
     x = xp.where(present, x, -math.inf)

@@ -36,7 +36,7 @@ def compiled(code: Elementwise | Reduction | Raw, dtype: str, architecture: str)
     names = code.instances(dtype) if isinstance(code, Raw) else None
     text = code.text if names else HEADERS + generated(code, dtype)
     options = core.assemble_cupy_compiler_options(("--std=c++17",))
-    options += (f"-arch=sm_{architecture}", "--device-as-default-execution-space", "--ptxas-options=-v")
+    options += (f"-arch=sm_{architecture}", "--device-as-default-execution-space", "-ftz=true", "--ptxas-options=-v")
     program, log = (
         compiler._NVRTCProgram(text, "kernel.cu", (), (), name_expressions=names, method="cubin"),
         io.StringIO(),

@@ -15,6 +15,7 @@ from autograd.kernels import cases
 from autograd.kernels.registry import DTYPES, KERNELS
 from gpu import emulation
 from minisets.cases import SUBJECTS, Subject
+from tasks import runtime
 from tasks.command import main
 from tasks.folder import Folder
 from tasks.registry import TASKS
@@ -30,8 +31,15 @@ TRAINERS = TINY | {"clustering_large": TINY["clustering"]}
 
 
 def on_device(x: np.ndarray) -> backend.Array:
-    """x on the device, each row of a broadcast array being the same memory there too."""
     return backend.to_device(x, "cuda")
+
+
+@pytest.mark.parametrize("case", cases.CASES, ids=str)
+def test_arrays_lie_on_the_device_as_they_do_here(case: cases.Case):
+    """Transposed and broadcast, where the case has them so; the axes of an array with a single row may lie anyhow."""
+    for here, there in zip(case.arguments, case.on("float64", on_device), strict=True):
+        if isinstance(here, np.ndarray) and min(here.shape, default=0) > 1:
+            assert here.strides == there.strides
 
 
 @every_dtype
@@ -47,7 +55,7 @@ def test_the_order_of_threads_does_not_matter(case: cases.Case, dtype: str):
     """None of the kernels uses atomics: the same bits in whatever order threads and blocks take their turns."""
     found = []
     for schedule in SCHEDULES:
-        arguments = [on_device(x) if isinstance(x, np.ndarray) else x for x in case.at(dtype)]
+        arguments = case.on(dtype, on_device)
         with emulation.schedule(schedule):
             results = cases.results(KERNELS[case.kernel].launch(*arguments))
         found.append([backend.to_host(y).tobytes() for y in results])
@@ -104,13 +112,12 @@ def test_training(task: str, dtype: str, tmp_path: Path, capsys: pytest.CaptureF
         np.testing.assert_allclose(mean, right_means[name], rtol=0, atol=tolerance * largest, err_msg=name)
 
 
-def test_runtime(tmp_path: Path, capsys: pytest.CaptureFixture):
-    """It trains nothing: it times forward and backward, and looks at the memory of the device."""
-    import cupy
-
-    sizes = ["--n-min", "8", "--n-sab", "32", "--n-isab", "32", "--threshold", "8", "--seconds", "0.01"]
-    with cupy.cuda.using_allocator(cupy.get_default_memory_pool().malloc):  # which the emulation does without
-        assert main(["train", "runtime", "--device", "cuda", *sizes, "--out", str(tmp_path / "gpu")]) == 0
+@pytest.mark.parametrize("name", ["SAB", "ISAB"])
+def test_runtime(name: str):
+    """That task trains nothing: it times forward and backward, and asks for the memory of the device."""
+    config = runtime.Config(device="cuda", seconds=0.01)
+    found = runtime.measure(runtime.block(name, config), 33, config)
+    assert found["both"] > 0 and found["forward"] > 0 and found["memory"] >= 0
 
 
 def test_every_trainer_is_tried():
