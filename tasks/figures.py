@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from minisets.architectures import parse
 from tasks.folder import Folder
+from tasks.options import data_used
 from tasks.registry import find_task
 
 matplotlib.rcParams["svg.hashsalt"] = "minisets"  # the same figure, the same file
@@ -40,9 +41,12 @@ def by_label(runs: list[Folder]) -> dict[str, list[Folder]]:
 
 
 def protocol(runs: list[Folder]) -> str:
-    """How they were trained, for a title: presets and steps."""
-    kinds = {(run.about()["preset"], run.options().steps, run.options().style) for run in runs}
-    return "; ".join(f"preset {preset}, {steps:,} steps, style {style}" for preset, steps, style in sorted(kinds))
+    """How they were trained, for a title: presets and steps, and the data where there is a choice of it."""
+    kinds = {(run.about()["preset"], c.steps, c.style, data_used(c) or "") for run in runs for c in [run.options()]}
+    return "; ".join(
+        f"preset {preset}, {steps:,} steps, style {style}" + (f", {data}" if data else "")
+        for preset, steps, style, data in sorted(kinds)
+    )
 
 
 def learning_curves(

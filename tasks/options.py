@@ -23,6 +23,8 @@ from minisets.architectures import ROWS, parse
 from minisets.style import STYLES
 
 UNSAID = object()  # the paper has no word on it, or it cannot matter
+AUTO, SYNTHETIC = "auto", "synthetic"  # values of --data, which tasks/data/options.py explains
+STAND_IN = "synthetic stand-in"  # what synthetic data is called wherever people read of it
 
 
 class UsageError(Exception):
@@ -58,8 +60,8 @@ class Settings:
         if not condition:
             raise UsageError(otherwise)
 
-    def check_device(self) -> None:
-        """Find out whether the device is there, before anything is written."""
+    def check(self) -> None:
+        """Find out whether what is asked for is there, before anything is written: the device."""
         try:
             to_device(0, self.device)
         except (DeviceError, ValueError) as error:
@@ -97,12 +99,20 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def data_used(config: Settings) -> str | None:
+    """The data of a run for people to read: "omniglot", or "synthetic stand-in"; None for a task that makes its own."""
+    data = getattr(config, "data", None)
+    return STAND_IN if data == SYNTHETIC else data
+
+
 def departures(config: Settings) -> dict[str, tuple[Any, Any]]:
     """The options that are not the paper's: name -> (ours, the paper's)."""
+    ours = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    ours |= {"data": data_used(config)} if "data" in ours else {}
     return {
-        field.name: (getattr(config, field.name), field.metadata["paper"])
+        field.name: (ours[field.name], field.metadata["paper"])
         for field in dataclasses.fields(config)
-        if field.metadata["paper"] is not UNSAID and getattr(config, field.name) != field.metadata["paper"]
+        if field.metadata["paper"] is not UNSAID and ours[field.name] != field.metadata["paper"]
     }
 
 

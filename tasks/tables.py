@@ -1,7 +1,8 @@
 """Tables of results beside the paper's: as text, Markdown or JSON, made from the result.json files of runs.
 
 Runs that differ in nothing but the seed make one row: mean ± standard deviation (of a sample) over the seeds.  A row
-that is not the paper's protocol carries a mark, and a note below says where it departs.
+that is not the paper's protocol carries a mark, and a note below says where it departs.  Rows of runs that were not on
+the real data say "synthetic stand-in".
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from tasks import paper
 from tasks.folder import Folder
-from tasks.options import Settings, departures, plain
+from tasks.options import STAND_IN, Settings, data_used, departures, plain
 from tasks.registry import find_task
 
 
@@ -34,7 +35,7 @@ def _references(module: ModuleType, printed: dict, groups: dict[Settings, dict[i
     """What no network has a part in, once for each choice of the options that it depends on."""
     known: dict[tuple, tuple[Settings, dict]] = {}
     for protocol, seeds in groups.items():
-        key = tuple(getattr(protocol, name) for name in module.REFERENCE_OPTIONS)
+        key = (data_used(protocol), *(getattr(protocol, name) for name in module.REFERENCE_OPTIONS))
         known.setdefault(key, (protocol, next(iter(seeds.values()))))
     table = []
     for label, columns in module.REFERENCES.items():
@@ -42,9 +43,10 @@ def _references(module: ModuleType, printed: dict, groups: dict[Settings, dict[i
         found = []
         for protocol, result in known.values():
             ours = {column: [result["metrics"][name]] for column, name in columns.items() if name in result["metrics"]}
-            strange = {k: v for k, v in departures(protocol).items() if k in module.REFERENCE_OPTIONS}
+            strange = {k: v for k, v in departures(protocol).items() if k in ("data", *module.REFERENCE_OPTIONS)}
             if ours:
-                found.append(row | {"ours": _spread(ours), "preset": result["preset"], "departures": strange})
+                one = {"ours": _spread(ours), "preset": result["preset"], "departures": strange}
+                found.append(row | one | _data(protocol))
         table += found or ([row] if label in printed else [])
     return table
 
@@ -61,7 +63,7 @@ def _networks(task: str, module: ModuleType, printed: dict, groups: dict) -> lis
             "steps": getattr(protocol, "steps", None),
             "seconds": statistics.mean(r["seconds"] for r in results),
             "departures": departures(protocol),
-        }
+        } | _data(protocol)
         trained.setdefault(getattr(protocol, "arch", task), []).append(row)
     table = []
     for label, found in trained.items():
@@ -69,6 +71,10 @@ def _networks(task: str, module: ModuleType, printed: dict, groups: dict) -> lis
         found.sort(key=lambda one: len(one["departures"]))  # the paper's protocol first
         table += [row | one for one in found] or [row | {"ours": {}, "preset": None}]
     return table
+
+
+def _data(protocol: Settings) -> dict[str, str]:
+    return {"data": data_used(protocol)} if data_used(protocol) else {}
 
 
 def _spread(metrics: dict[str, list[float]]) -> dict[str, dict[str, float]]:
@@ -113,7 +119,7 @@ def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], l
                 f"{name} {plain(ours)} (paper: {plain(theirs)})" for name, (ours, theirs) in strange.items()
             )
             mark = " " + notes.setdefault(said, f"[{len(notes) + 1}]")
-        line = [row["label"] + mark]
+        line = [row["label"] + (f", {STAND_IN}" if row.get("data") == STAND_IN else "") + mark]
         for name in module.COLUMNS:
             line.append(_number(row["ours"].get(name)))
             if any(name in other["paper"] for other in table):

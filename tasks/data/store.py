@@ -1,0 +1,23 @@
+"""Where data sets lie on this machine: one folder, $MINISETS_DATA or else ~/.cache/minisets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tasks.options import UsageError
+
+
+class DataError(UsageError):
+    """A data set that is absent, damaged or not what was expected: one sentence that names the file."""
+
+
+def data_folder() -> Path:
+    """The folder that holds all data sets; it need not exist."""
+    return Path(os.environ.get("MINISETS_DATA") or "~/.cache/minisets").expanduser()
+
+
+def locate(*names: str) -> Path | None:
+    """The first of these names, relative to the data folder, that exists there: locate("omniglot/images.zip")."""
+    paths = (data_folder() / name for name in names)
+    return next((path for path in paths if path.exists()), None)
