@@ -45,7 +45,10 @@ def prepared(name: str, sources: Iterable[Path], shape: tuple[int, ...], dtype: 
 def _digest(sources: Iterable[Path], shape: tuple[int, ...], dtype: str) -> str:
     digest = hashlib.sha256(repr((shape, dtype)).encode())
     for source in sources:
-        about = source.stat()
+        try:
+            about = source.stat()
+        except OSError as error:
+            raise DataError(f"cannot read {source}: {error.strerror or error}") from None
         digest.update(repr((str(source), about.st_size, about.st_mtime_ns)).encode())
     return digest.hexdigest()[:12]
 
