@@ -111,7 +111,7 @@ DATA_SETS = {
         DataSet(
             "modelnet40",
             "ModelNet40",
-            needs=(("modelnet40_ply_hdf5_2048", "modelnet40_normal_resampled", "ModelNet40"),),
+            needs=(("modelnet40_ply_hdf5_2048", "modelnet40_normal_resampled", "ModelNet40", "ModelNet40_cloud.h5"),),
             files=(
                 Published(
                     "modelnet40_ply_hdf5_2048.zip",

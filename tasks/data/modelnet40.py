@@ -48,8 +48,8 @@ def find(points: int) -> Form:
             return form
     there = " and ".join(f"{form.path} has {form.points:,}" for form in found)
     raise DataError(
-        f"--points {points:,} is more than there are of each shape: {there}; modelnet40_normal_resampled and the "
-        "meshes in ModelNet40 have 10,000"
+        f"--points {points:,} is more than there are of each shape: {there}; "
+        "minisets data fetch modelnet40_normal_resampled gets 10,000 of each"
     )
 
 
