@@ -69,11 +69,21 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(Settings):
-    """What every trainer can be told."""
+class Labelled(Settings):
+    """The choice of a network on sets."""
 
     arch: str = option("SAB + PMA", "architecture: a label of the paper's table, or all; may be repeated")
     style: str = option("paper", "details of the attention blocks", paper="paper", choices=tuple(STYLES))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "arch", printed_label(self.arch))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stepping(Settings):
+    """What everything that takes training steps can be told."""
+
     steps: int = option(10_000, "training steps", least=1)
     batch: int = option(10, "sets in a step", least=1)
     lr: float = option(1e-3, "learning rate of Adam")
@@ -81,9 +91,10 @@ class Training(Settings):
     evaluate_every: int = option(1_000, "steps between two evaluations", least=1)
     save_every: int = option(500, "steps between two checkpoints", least=1)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "arch", printed_label(self.arch))
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Stepping, Labelled):
+    """What every trainer of networks on sets can be told."""
 
 
 def printed_label(text: str) -> str:
@@ -135,7 +146,7 @@ def add_options(parser: argparse.ArgumentParser, Config: type[Settings]) -> None
         if kind is bool:
             settings["action"] = argparse.BooleanOptionalAction
         else:
-            settings |= {"type": reader(kind), "metavar": "|".join(about["choices"]) or "VALUE"}
+            settings |= {"type": reader(kind), "metavar": "|".join(map(str, about["choices"])) or "VALUE"}
         if field.name == "arch":
             settings |= {"action": "append", "metavar": "LABEL"}
         parser.add_argument(flag(field.name), **settings)

@@ -12,13 +12,12 @@ Arguments are as in ops/conv.py and ops/nn.py, which check them and have the pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial, reduce
 from itertools import product
 
 import numpy as np
 
-from autograd.backend import Array
+from autograd.backend import Array, as_strided
 from autograd.fast.rows import _ones, _sums, _zeros
 from autograd.forms import image_shares, row_pieces
 from autograd.tape import Result, Together
@@ -30,20 +29,20 @@ Pair = tuple[int, int]  # along the rows and along the columns of an image
 def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: Pair) -> Result:
     """y[n, o, r, c] = bias[o] + Σ over i, a, b of w[o, i, a, b] x[n, i, s r + a, s c + b], with zeros around x"""
     x = np.ascontiguousarray(x.transpose(0, 2, 3, 1))  # no copy of what an op of this file has made
-    (N, H, W, C_in), (C_out, _, kh, kw) = x.shape, weight.shape
-    R, C = ((size + 2 * p - k) // s + 1 for size, p, k, s in zip((H, W), padding, (kh, kw), stride, strict=True))
+    (N, H, W, C_in), (C_out, _, kh, kw), (sr, sc), (pr, pc) = x.shape, weight.shape, stride, padding
+    R, C = (H + 2 * pr - kh) // sr + 1, (W + 2 * pc - kw) // sc + 1
     kernel = weight.transpose(2, 3, 1, 0).reshape(kh * kw * C_in, C_out)
-    taps = list(_taps((H, W), (R, C), (kh, kw), stride, padding))
     shares = image_shares(N, R * C, *kernel.shape)
     y = np.empty((N, R, C, C_out), x.dtype)
+    inside = slice(None), slice(pr, pr + H), slice(pc, pc + W)  # of a padded image, the image
 
     def windows(images: slice) -> Array:
-        """What each place of y sees of x, a row each; outside of the image there are zeros."""
-        room = np.zeros if any(padding) else np.empty
-        rows = room((images.stop - images.start, R, C, kh, kw, C_in), x.dtype)
-        for place, tap, pixel in taps:
-            rows[:, *place, *tap] = x[images, *pixel]
-        return rows.reshape(-1, len(kernel))
+        """What each place of y sees of x, a row each: kh runs of kw pixels that lie side by side."""
+        padded = np.zeros((images.stop - images.start, H + 2 * pr, W + 2 * pc, C_in), x.dtype)
+        padded[inside] = x[images]
+        image, row, column, channel = padded.strides
+        shape, strides = (len(padded), R, C, kh, kw * C_in), (image, row * sr, column * sc, row, channel)
+        return as_strided(padded, shape, strides).reshape(-1, len(kernel))  # a copy
 
     def forward(share: list[slice]) -> None:
         for images in share:
@@ -55,7 +54,15 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
 
     def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
         g = np.ascontiguousarray(g.transpose(0, 2, 3, 1))
-        gx = np.zeros(x.shape, x.dtype) if wanted[0] else None
+        gx = np.empty(x.shape, x.dtype) if wanted[0] else None
+
+        def add_up(grows: Array) -> Array:
+            """The gradients of some windows, each added where the window was cut."""
+            grows = grows.reshape(-1, R, C, kh, kw, C_in)
+            gpadded = np.zeros((len(grows), H + 2 * pr, W + 2 * pc, C_in), x.dtype)
+            for a, b in product(range(kh), range(kw)):  # pixel (a, b) of every window at once
+                gpadded[:, a : a + sr * R : sr, b : b + sc * C : sc] += grows[:, :, :, a, b]
+            return gpadded[inside]
 
         def backward(share: list[slice]) -> tuple[Array | None, Array]:
             gkernel, gbias = np.zeros(kernel.shape, x.dtype) if wanted[1] else None, np.zeros(C_out, x.dtype)
@@ -65,9 +72,7 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
                 if wanted[1]:
                     gkernel += windows(images).T @ flat
                 if wanted[0]:
-                    grows = (flat @ kernel.T).reshape(-1, R, C, kh, kw, C_in)
-                    for place, tap, pixel in taps:  # back to where the window was cut
-                        gx[images, *pixel] += grows[:, *place, *tap]
+                    gx[images] = add_up(flat @ kernel.T)
             return gkernel, gbias
 
         gkernel, gbias = _sums(each(backward, shares))
@@ -75,22 +80,6 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
         return gx.transpose(0, 3, 1, 2) if wanted[0] else None, gweight, gbias
 
     return y.transpose(0, 3, 1, 2), Together(lambda wanted: partial(pull, wanted))
-
-
-def _taps(size: Pair, places: Pair, kernel: Pair, stride: Pair, padding: Pair) -> Iterator[tuple]:
-    """For each pixel (a, b) of the kernel: the places (r, c) where it lies on the image, (a, b), and on which pixels.
-
-    Along one axis pixel a of the window at place r is pixel s r + a − p of the image, if there is such a pixel.
-    """
-    for tap in product(*map(range, kernel)):
-        place, pixel = [], []
-        for a, length, count, s, p in zip(tap, size, places, stride, padding, strict=True):
-            first = max(-((a - p) // s), 0)  # the smallest r with s r + a − p ≥ 0
-            last = min((length - 1 - a + p) // s, count - 1)
-            place.append(slice(first, last + 1))
-            pixel.append(slice(s * first + a - p, s * last + a - p + 1, s))
-        if all(p.start < p.stop for p in place):
-            yield tuple(place), tap, tuple(pixel)
 
 
 def moments(x: Array, axis: int) -> tuple[Array, Array]:

@@ -79,7 +79,10 @@ DATA_SETS = {
         DataSet(
             "cifar100",
             "CIFAR-100",
-            needs=(("cifar-100-binary/train.bin",), ("cifar-100-binary/test.bin",)),
+            needs=(
+                ("cifar-100-binary/train.bin", "cifar-100-binary.tar.gz"),
+                ("cifar-100-binary/test.bin", "cifar-100-binary.tar.gz"),
+            ),
             files=(
                 Published(
                     "cifar-100-binary.tar.gz",

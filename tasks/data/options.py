@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.data.catalogue import DATA_SETS
-from tasks.options import AUTO, SYNTHETIC, Training, option
+from tasks.options import AUTO, SYNTHETIC, Settings, Training, option
 
 
 def data_option(real: str) -> Any:
@@ -28,22 +28,34 @@ def data_option(real: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnData(Training):
-    """What a trainer on a public data set can be told.  Its Config declares `data` by data_option."""
+class Data(Settings):
+    """The choice of data.  A Config declares `data` by data_option."""
 
     data: str = option(AUTO, "replaced in every trainer")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.data == AUTO:
-            object.__setattr__(self, "data", self.real if DATA_SETS[self.real].is_there() else SYNTHETIC)
+            object.__setattr__(self, "data", self.real if self.is_there() else SYNTHETIC)
 
     @property
     def real(self) -> str:
         """The name of the data set that the paper has."""
         return next(field.metadata["paper"] for field in dataclasses.fields(self) if field.name == "data")
 
+    def is_there(self) -> bool:
+        return DATA_SETS[self.real].is_there()
+
     def check(self) -> None:
         super().check()
         if self.data != SYNTHETIC:
-            DATA_SETS[self.data].require()
+            self.require_data()
+
+    def require_data(self) -> None:
+        """Refuse if the real data is not there."""
+        DATA_SETS[self.data].require()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnData(Data, Training):
+    """What a trainer of networks on sets can be told, on a public data set."""
