@@ -21,3 +21,10 @@ def locate(*names: str) -> Path | None:
     """The first of these names, relative to the data folder, that exists there: locate("omniglot/images.zip")."""
     paths = (data_folder() / name for name in names)
     return next((path for path in paths if path.exists()), None)
+
+
+def cache_folder() -> Path:
+    """Where to keep what was made from data sets: beside them, or in ~/.cache/minisets if nobody is to write there."""
+    beside = data_folder()
+    writable = beside.is_dir() and beside.stat().st_mode & 0o222 and os.access(beside, os.W_OK)
+    return (beside if writable else Path("~/.cache/minisets").expanduser()) / "derived"
