@@ -21,7 +21,8 @@ COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377") 
 _ENCODERS = {"rff": "#444444", "rffp-mean": "#aa7722", "rffp-max": "#ccaa22", "sab": "#cc3311", "isab": "#0077bb"}
 _POOLINGS = {"pma": "-", "dotprod": ":", "pooling": "--"}
 _KINDS = {"mean": "#444444", "sum": "#aa7722", "max": "#228833"}
-_BLUES = {16: "#66bbee", 32: "#0077bb", 64: "#003366"}  # by the number of inducing points
+_BLUES = {1: "#cce6f5", 2: "#aad8ef", 4: "#88ccee", 8: "#77c3ee", 16: "#66bbee", 32: "#0077bb", 64: "#003366"}  # by m
+_REDS = {1: "#cc3311", 2: "#ee7733", 4: "#ee3377", 8: "#882255"}  # by the number of seeds after SABs
 
 
 def look(label: str) -> dict[str, Any]:
@@ -29,7 +30,8 @@ def look(label: str) -> dict[str, Any]:
     if label in TASKS:  # the one network of a task that has no table of architectures
         return {"color": _BLUES[32], "label": label}
     row = parse(label)
-    color = _KINDS.get(row.kind) or _BLUES.get(row.m) or _ENCODERS[row.encoder]
+    seeds = _REDS.get(row.k) if row.encoder == "sab" else None
+    color = _KINDS.get(row.kind) or _BLUES.get(row.m) or seeds or _ENCODERS[row.encoder]
     return {"color": color, "linestyle": _POOLINGS[row.pooling], "label": label}
 
 

@@ -12,7 +12,7 @@ from tasks.options import UsageError
 # rows of the paper's table), QUICK_LABELS (those that preset quick trains), COLUMNS and REFERENCES (metrics and their
 # headings), REFERENCE_OPTIONS (what the references depend on), NOTES for below its table, and FIGURES (functions of a
 # list of runs, None where they do not apply).
-TASKS = ("max_regression", "clustering", "clustering_large", "runtime", "vgg")
+TASKS = ("max_regression", "clustering", "clustering_large", "unique_characters", "runtime", "vgg")
 
 
 def task_name(text: str) -> str:

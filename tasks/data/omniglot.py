@@ -13,32 +13,26 @@ validation and the others are for training: 868 / 96 / 659 characters.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import io
-import os
 import re
-import sys
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from tqdm import tqdm
 
-from minisets.files import whole
 from tasks.data.catalogue import DATA_SETS
-from tasks.data.store import DataError, cache_folder, locate
+from tasks.data.prepared import prepared
+from tasks.data.store import DataError, locate
 from tasks.data.unpack import damage
 
 SIZE, SMALL = 105, 28  # pixels along a side, as published and for the networks
 DRAWERS = 20
-CHARACTERS = {"background": 964, "evaluation": 659}
+CHARACTERS = (964, 659)  # of the background and of the evaluation half
 FULL = 15 * 15  # of what `shrink` makes: all ink
-VERSION = "1"  # of the cache
-_NAME = re.compile(r"(?:.*/)?([^/]+/character\d+)/\d+_(\d+)\.png")
+_NAME = re.compile(r"(?:.*/)?([^/]+/character[0-9]{1,4})/[0-9]{1,8}_([0-9]{1,4})\.png")
 _LARGEST = 100_000  # bytes of a file; the real ones have about 300
 _MOST = 100_000  # files
 
@@ -48,8 +42,12 @@ Split = dict[str, np.ndarray]
 def load() -> Split:
     """{"train", "validation", "test"}: images (characters, 20, 28, 28) of float32 from 0, paper, to 1, ink."""
     DATA_SETS["omniglot"].require()
-    paths = {part: locate(*forms) for part, forms in zip(CHARACTERS, DATA_SETS["omniglot"].needs, strict=True)}
-    return split(**_cached(paths))
+    halves = {locate(*forms): count for forms, count in zip(DATA_SETS["omniglot"].needs, CHARACTERS, strict=True)}
+    files = [file for half in halves for file in ([half] if half.is_file() else sorted(half.rglob("*.png")))]
+    drawings = (drawing for half, count in halves.items() for drawing in read(half, count))
+    shape = (sum(CHARACTERS), DRAWERS, SMALL, SMALL)
+    images = prepared("omniglot-28x28", files, shape, "uint8", drawings)  # 32,460 files are read once
+    return split(*np.split(images, [CHARACTERS[0]]))
 
 
 def split(background: np.ndarray, evaluation: np.ndarray) -> Split:
@@ -65,7 +63,7 @@ def split(background: np.ndarray, evaluation: np.ndarray) -> Split:
 def read(path: Path, expected: int | None = None) -> np.ndarray:
     """All characters in a zip archive or a folder, in the order of names: (characters, 20, 28, 28), of 0 to 225."""
     found: dict[str, dict[int, np.ndarray]] = {}
-    for name, content in tqdm(_files(path), desc=f"reading {path.name}", disable=not sys.stderr.isatty()):
+    for name, content in _files(path):
         character, drawer = _NAME.fullmatch(name).groups()
         found.setdefault(character, {})[int(drawer)] = shrink(decode(f"{path}: {name}", content))
     for character, drawings in found.items():
@@ -125,38 +123,3 @@ def shrink(ink: np.ndarray) -> np.ndarray:
     """(…, 105, 105) of bool to (…, 28, 28) of uint8: the ink in each area, in sixteenths of a pixel, at most 225."""
     A = _areas()
     return (A @ ink.astype("float32") @ A.T).astype("uint8")  # whole numbers, and so exact
-
-
-# ---- the cache ------------------------------------------------------------------------------------------------------
-
-
-def _cached(paths: dict[str, Path]) -> Split:
-    """Both halves, read once from 32,460 files and then from one, for as long as those do not change."""
-    cache, source = cache_folder() / "omniglot-28x28.npz", _fingerprint(paths)
-    # Not there, damaged, of other files or another version: then it is made anew.
-    with contextlib.suppress(Exception), np.load(cache, allow_pickle=False) as stored:
-        images = {part: stored[part] for part in CHARACTERS}
-        shapes = [(count, DRAWERS, SMALL, SMALL) for count in CHARACTERS.values()]
-        fits = [(x.shape, x.dtype) for x in images.values()] == [(shape, np.uint8) for shape in shapes]
-        if str(stored["source"]) == source and fits:
-            return images
-    images = {part: read(path, CHARACTERS[part]) for part, path in paths.items()}
-    with contextlib.suppress(OSError):  # a disk that is full or not to be written to: then the next start is slow, too
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        mine = cache.with_name(f"{cache.stem}-{os.getpid()}.npz")  # another process may do the same
-        with whole(mine) as file:
-            np.savez_compressed(file, source=source, **images)
-        os.replace(mine, cache)
-    return images
-
-
-def _fingerprint(paths: dict[str, Path]) -> str:
-    """The names, sizes and times of change of all files, in few letters."""
-    digest = hashlib.sha256(VERSION.encode())
-    for path in paths.values():
-        for file in [path] if path.is_file() else sorted(path.rglob("*")):
-            status = file.stat()
-            digest.update(
-                f"{file.resolve()} {status.st_size} {status.st_mtime_ns}\n".encode("utf-8", "surrogateescape")
-            )
-    return digest.hexdigest()

@@ -46,6 +46,10 @@ class Data(Settings):
     def is_there(self) -> bool:
         return DATA_SETS[self.real].is_there()
 
+    def data_is_there(self) -> bool:
+        """Whether a figure, for example, can be drawn with the data of the run."""
+        return self.data == SYNTHETIC or DATA_SETS[self.data].is_there()
+
     def check(self) -> None:
         super().check()
         if self.data != SYNTHETIC:

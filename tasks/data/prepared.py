@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from minisets.files import whole
-from tasks.data.store import DataError, data_folder
+from tasks.data.store import DataError, cache_folder
 
 try:
     import fcntl
@@ -27,7 +27,7 @@ def prepared(name: str, sources: Iterable[Path], shape: tuple[int, ...], dtype: 
     Made if it is not there: the items, one at a time and with a progress bar.  It has its name from the sources, their
     sizes and times, so that other files make another array.
     """
-    path = data_folder() / "prepared" / f"{name}-{_digest(sources, shape, dtype)}.npy"
+    path = cache_folder() / f"{name}-{_digest(sources, shape, dtype)}.npy"
     array = _open(path, shape, dtype)
     if array is None:
         try:

@@ -26,5 +26,8 @@ def locate(*names: str) -> Path | None:
 def cache_folder() -> Path:
     """Where to keep what was made from data sets: beside them, or in ~/.cache/minisets if nobody is to write there."""
     beside = data_folder()
-    writable = beside.is_dir() and beside.stat().st_mode & 0o222 and os.access(beside, os.W_OK)
-    return (beside if writable else Path("~/.cache/minisets").expanduser()) / "derived"
+    if beside.is_dir() and not (
+        beside.stat().st_mode & 0o222 and os.access(beside, os.W_OK)
+    ):  # root can, but should not
+        return Path("~/.cache/minisets/prepared").expanduser()
+    return beside / "prepared"

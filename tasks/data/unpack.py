@@ -8,6 +8,7 @@ meant for, and takes its name at the end: a crash or a bad archive leaves nothin
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import lzma
@@ -26,7 +27,7 @@ from typing import Any, BinaryIO
 from tasks.data.store import DataError
 
 LIMIT_BYTES, LIMIT_FILES = 16 * 2**30, 400_000  # the largest data set here has 10 GB, the one with most files 202,599
-DAMAGE = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, struct.error)
+DAMAGE = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, struct.error)
 DAMAGE += (EOFError, NotImplementedError, RuntimeError, ValueError, KeyError, IndexError, OverflowError)
 
 
@@ -35,7 +36,12 @@ def damage(path: Path) -> Iterator[None]:
     """Whatever a broken archive makes Python's readers raise, as one sentence that names it."""
     try:
         yield
-    except DAMAGE as error:
+    except (*DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in (
+            None,
+            errno.EINVAL,
+        ):  # a full disk, say; EINVAL: a bad seek
+            raise
         raise DataError(f"{path} is damaged or cut off ({error or type(error).__name__}); get it again") from None
 
 
