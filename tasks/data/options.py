@@ -44,11 +44,12 @@ class Data(Settings):
         return next(field.metadata["paper"] for field in dataclasses.fields(self) if field.name == "data")
 
     def is_there(self) -> bool:
+        """Whether the real data is there."""
         return DATA_SETS[self.real].is_there()
 
     def data_is_there(self) -> bool:
         """Whether a figure, for example, can be drawn with the data of the run."""
-        return self.data == SYNTHETIC or DATA_SETS[self.data].is_there()
+        return self.data == SYNTHETIC or self.is_there()
 
     def check(self) -> None:
         super().check()
