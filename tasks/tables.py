@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json as json_module
+import re
 import statistics
 from types import ModuleType
 from typing import Any
@@ -28,7 +29,26 @@ def rows(task: str, runs: list[Folder]) -> list[dict[str, Any]]:
             options = folder.options()
             protocol = dataclasses.replace(options, seed=0, device="cpu")  # a device changes the time, not the task
             groups.setdefault(protocol, {})[options.seed] = folder.outcome() | {"preset": folder.about()["preset"]}
+    if _by(module):
+        return _parts(task, module, printed, groups)
     return _references(module, printed, groups) + _networks(task, module, printed, groups)
+
+
+def _by(module: ModuleType) -> str | None:
+    """The option whose values are the columns of the paper's table, where a task has one: ours has rows for each."""
+    return getattr(module, "TABLE_BY", None)
+
+
+def _parts(task: str, module: ModuleType, printed: dict, groups: dict) -> list[dict[str, Any]]:
+    """All architectures for each value of the option that was run; for each that the paper has, if none was."""
+    name, (column,), table = _by(module), module.COLUMNS, []
+    theirs = {re.sub(r" \([^()]*, \d{4}\)$", "", label): row for label, row in printed.items()}  # less the citations
+    ours = {getattr(protocol, name) for protocol in groups}
+    for value in sorted(ours or {int(value) for row in theirs.values() for value in row}):
+        cells = {label: {column: row[str(value)]} for label, row in theirs.items() if str(value) in row}
+        some = {protocol: seeds for protocol, seeds in groups.items() if getattr(protocol, name) == value}
+        table += [row | {name: value} for row in _networks(task, module, cells, some)]
+    return table
 
 
 def _references(module: ModuleType, printed: dict, groups: dict[Settings, dict[int, dict]]) -> list[dict[str, Any]]:
@@ -107,7 +127,7 @@ def markdown(task: str, runs: list[Folder]) -> str:
 
 def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], list[str]]:
     module, table = find_task(task), rows(task, runs)
-    head = ["architecture"]
+    head = ["architecture", *filter(None, [_by(module)])]
     for name, heading in module.COLUMNS.items():
         head += [heading, "paper"] if any(name in row["paper"] for row in table) else [heading]
     head += ["seeds", "steps", "preset", "seconds"]
@@ -120,6 +140,8 @@ def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], l
             )
             mark = " " + notes.setdefault(said, f"[{len(notes) + 1}]")
         line = [row["label"] + (f", {STAND_IN}" if row.get("data") == STAND_IN else "") + mark]
+        if _by(module):
+            line.append(plain(row[_by(module)]))
         for name in module.COLUMNS:
             line.append(_number(row["ours"].get(name)))
             if any(name in other["paper"] for other in table):
