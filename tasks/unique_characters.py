@@ -62,7 +62,7 @@ LABELS = ROWS["unique_characters"]
 QUICK_LABELS = ("rFF + Pooling", "rFF + PMA", "SAB + PMA (1)")
 PRESETS = {
     "quick": {
-        "steps": 1_500,
+        "steps": 1_000,
         "lr": 1e-3,
         "drop": 0.8,
         "evaluate_every": 100,

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tasks.command import main
-from tasks.data import catalogue, command, download, unpack
+from tasks.data import catalogue, command, download, store, unpack
 from tasks.data.catalogue import DATA_SETS, DataSet, Published
 from tasks.data.store import DataError
 
@@ -205,7 +205,7 @@ def test_no_network(tmp_path: Path):
 
 def test_two_downloads_of_one_file(server: Server, tmp_path: Path):
     with open(tmp_path / ".file.partial", "ab") as other:
-        download.fcntl.flock(other, download.fcntl.LOCK_EX)
+        store.lock(other, "nobody else is here yet")
         with pytest.raises(DataError, match="another process is downloading"):
             download.download(published(server), tmp_path / "file")
 
@@ -336,6 +336,15 @@ def test_damaged_archives_are_a_sentence(content: bytes, tmp_path: Path):
             unpack.shutil.rmtree(into)
 
 
+def test_two_processes_do_not_unpack_one_archive(tmp_path: Path):
+    (tmp_path / "archive").write_bytes(tar(*GOOD))
+    with open(tmp_path / "archive", "rb") as other:
+        store.lock(other, "nobody else is here yet")
+        with pytest.raises(DataError, match="another process is unpacking"):
+            unpack.unpack(tmp_path / "archive", tmp_path / "data")
+    assert names(tmp_path) == ["archive"]
+
+
 def test_what_a_killed_process_left_is_no_hindrance(tmp_path: Path):
     (tmp_path / ".data.unpacking/data").mkdir(parents=True)
     (tmp_path / "archive").write_bytes(tar(*GOOD))
@@ -423,6 +432,14 @@ def test_omniglot_zipped_again_is_complete_or_not(tmp_path: Path, monkeypatch, c
         (tmp_path / "omniglot/images_background.zip").write_bytes(damaged)
         assert main(["data", "check", "omniglot"]) == 2
         assert "images_background.zip is damaged" in capsys.readouterr().out
+
+
+def test_a_file_that_nothing_is_known_of_is_left_alone(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
+    monkeypatch.setitem(DATA_SETS, "other", DataSet("other", "Other", (("other.h5",),)))
+    (tmp_path / "other.h5").write_bytes(b"x")
+    assert main(["data", "check", "other"]) == 0
+    assert "no checksum of it is published" in capsys.readouterr().out
 
 
 def test_the_list_and_names_that_do_not_exist(tmp_path: Path, monkeypatch, capsys):

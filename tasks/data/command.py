@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from tasks.data import catalogue, download
 from tasks.data.catalogue import DATA_SETS, DataSet, Published
 from tasks.data.store import DataError, data_folder, locate
-from tasks.data.unpack import damage, unpack
+from tasks.data.unpack import LIMIT_BYTES, damage, unpack
 from tasks.folder import sentences
 from tasks.options import Parser
 from tasks.run import say
@@ -125,14 +125,14 @@ def _state(data: DataSet, path: Path) -> tuple[str, bool]:
     """One sentence on a file or folder, and whether it is good."""
     name = path.relative_to(data_folder()).as_posix()
     source = next((one for one in data.files if one.path == name), None)
-    wrong = download.mistake(source, path) if source and path.is_file() else "it has no published checksum"
+    wrong = download.mistake(source, path) if source and path.is_file() else "no checksum of it is published"
     if not wrong:
         return f"{path}: the published file, checksum and all", True
     if name in catalogue.SIZES:
         size, expected = path.stat().st_size, catalogue.SIZES[name]
         return f"{path}: {size:,} bytes, {expected:,} expected", size == expected
     if name not in catalogue.COUNTS:
-        return f"{path}: not the published file: {wrong}", False
+        return f"{path}: {f'not the published file: {wrong}' if source else wrong}", source is None
     pattern, expected = catalogue.COUNTS[name]
     if path.is_dir():
         count = sum(1 for one in path.glob(pattern) if one.is_file())
@@ -148,6 +148,8 @@ def _state(data: DataSet, path: Path) -> tuple[str, bool]:
 def _count(path: Path, pattern: str) -> int:
     """The files in a zip archive that match, after each was read once to see that it is whole."""
     with damage(path), zipfile.ZipFile(path) as archive:
+        if sum(one.file_size for one in archive.infolist()) > LIMIT_BYTES:
+            raise DataError(f"{path} unpacks to more than {LIMIT_BYTES:,} bytes; that is not the data set")
         broken = archive.testzip()
         if broken:
             raise DataError(f"{path} is damaged: {broken} in it cannot be read")

@@ -22,9 +22,9 @@ from typing import Any, BinaryIO
 from tqdm import tqdm
 
 from tasks.data.catalogue import Published
-from tasks.data.store import DataError
+from tasks.data.store import DataError, lock
 from tasks.data.unpack import LIMIT_BYTES
-from tasks.folder import fcntl, sentences
+from tasks.folder import sentences
 
 TRIES = 5  # in a row without a single new byte
 PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
@@ -44,7 +44,7 @@ def download(source: Published, path: Path) -> None:
     with sentences(f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "ab") as file:
-            _lock(file, path)
+            lock(file, f"another process is downloading {path}; wait for it")
             try:
                 _complete(source, file)
                 file.flush()
@@ -126,14 +126,6 @@ def _start(reply: Any) -> int:
 
 def _kept(file: BinaryIO) -> str:
     return f"{file.tell():,} bytes are kept, and the same command goes on from there" if file.tell() else "nothing came"
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    if fcntl is not None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError(f"another process is downloading {path}; wait for it") from None
 
 
 def mistake(source: Published, path: Path) -> str:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import IO
 
 from tasks.options import UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; two processes on one file are then the user's business
+    fcntl = None
 
 
 class DataError(UsageError):
@@ -31,3 +37,12 @@ def cache_folder() -> Path:
     ):  # root can, but should not
         return Path("~/.cache/minisets/prepared").expanduser()
     return beside / "prepared"
+
+
+def lock(file: IO, otherwise: str) -> None:
+    """Hold an open file until it is closed, or refuse if another process holds it."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(otherwise) from None

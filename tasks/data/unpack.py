@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from tasks.data.store import DataError
+from tasks.data.store import DataError, lock
 
 LIMIT_BYTES, LIMIT_FILES = 16 * 2**30, 400_000  # the largest data set here has 10 GB, the one with most files 202,599
 DAMAGE = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, struct.error)
@@ -61,19 +61,21 @@ def unpack(
     progress: Callable[[int], object] = lambda size: None,
 ) -> None:  # fmt: skip
     """Unpack the folder named like `into` that the archive holds, and let it appear as `into` when it is whole."""
-    if into.exists():
-        raise DataError(f"{into} is there already; remove it to unpack {archive} again")
     temporary = into.with_name(f".{into.name}.unpacking")
-    shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
-    temporary.mkdir(parents=True)
-    try:
-        with damage(archive):
-            _unpack(archive, temporary, limit_bytes, limit_files, progress)
-        if not (temporary / into.name).is_dir():
-            raise DataError(f"{archive} holds no folder {into.name}; it is another file than was expected")
-        os.rename(temporary / into.name, into)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with open(archive, "rb") as file:
+        lock(file, f"another process is unpacking {archive}; wait for it")
+        if into.exists():
+            raise DataError(f"{into} is there already; remove it to unpack {archive} again")
+        shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
+        temporary.mkdir(parents=True)
+        try:
+            with damage(archive):
+                _unpack(archive, temporary, limit_bytes, limit_files, progress)
+            if not (temporary / into.name).is_dir():
+                raise DataError(f"{archive} holds no folder {into.name}; it is another file than was expected")
+            os.rename(temporary / into.name, into)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _unpack(archive: Path, folder: Path, limit_bytes: int, limit_files: int, progress: Callable) -> None:
