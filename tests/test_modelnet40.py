@@ -139,6 +139,8 @@ def test_the_first_form_with_enough_points_is_taken(data: Path):
         modelnet40.find(5_000)
     sentence = f"--points 5,000 is more than there are of each shape: {h5} has 16 and {text} has 20"
     assert sentence in str(refused.value)
+    (text / "modelnet40_train.txt").unlink()  # what is not needed may be damaged
+    assert modelnet40.find(16).path == h5
 
 
 def test_h5py_is_asked_for_only_where_it_is_needed(data: Path, monkeypatch):
@@ -332,3 +334,28 @@ def test_mutated_files_are_read_or_refused(data: Path):
             else:
                 assert points.shape[-1] == 3 and np.isfinite(points).all()
         assert 0.2 * count < refused < count  # neither everything goes through, nor nothing
+
+
+def test_empty_folders_and_files_too_large_are_refused(data: Path, monkeypatch):
+    for name, said in (
+        ("modelnet40_ply_hdf5_2048", "has no ply_data_train0.h5"),
+        ("modelnet40_normal_resampled", "cannot read .*modelnet40_train.txt: No such file"),
+        ("ModelNet40", "has no meshes such as chair/train/chair_0001.off"),
+    ):
+        (data / name).mkdir()
+        with pytest.raises(DataError, match=said):
+            modelnet40.find(1).load("train")
+        (data / name).rmdir()
+    text, mesh = write_text(data / "modelnet40_normal_resampled"), write_meshes(data / "ModelNet40")
+    monkeypatch.setattr("tasks.data.surfaces.LARGEST", 20)
+    monkeypatch.setattr("tasks.data.modelnet40.LARGEST", 60)
+    for name, read in (("bed/bed_0001.txt", modelnet40.read_rows), ("bed/train/bed_0001.off", read_off)):
+        path = (mesh if name.endswith("off") else text) / name
+        with pytest.raises(DataError, match=r"bed_0001.\w+ is too large"):
+            read(path)
+        path.unlink()
+        with pytest.raises(DataError, match=r"cannot read .*bed_0001.\w+: No such file"):
+            read(path)
+    (text / "modelnet40_train.txt").write_text("\n")
+    with pytest.raises(DataError, match=r"modelnet40_train.txt is empty"):
+        modelnet40.find(1)

@@ -40,13 +40,16 @@ class Form:
 
 def find(points: int) -> Form:
     """The first form in the data folder that has so many points of each shape, or a sentence."""
-    found = [FORMS[name](path) for name in FORMS if (path := locate(name))]
-    if not found:
+    short = []
+    for name, form in FORMS.items():
+        if path := locate(name):
+            found = form(path)
+            if found.points >= points:
+                return found
+            short.append(found)
+    if not short:
         raise DataError(f"ModelNet40 is not in {data_folder()}: there is no {', no '.join(FORMS)}")
-    for form in found:
-        if form.points >= points:
-            return form
-    there = " and ".join(f"{form.path} has {form.points:,}" for form in found)
+    there = " and ".join(f"{form.path} has {form.points:,}" for form in short)
     raise DataError(
         f"--points {points:,} is more than there are of each shape: {there}; "
         "minisets data fetch modelnet40_normal_resampled gets 10,000 of each"
