@@ -12,7 +12,16 @@ from tasks.options import UsageError
 # rows of the paper's table), QUICK_LABELS (those that preset quick trains), COLUMNS and REFERENCES (metrics and their
 # headings), REFERENCE_OPTIONS (what the references depend on), NOTES for below its table, and FIGURES (functions of a
 # list of runs, None where they do not apply).  Where the paper's columns are values of an option, TABLE_BY names it.
-TASKS = ("max_regression", "clustering", "clustering_large", "unique_characters", "point_cloud", "runtime", "vgg")
+TASKS = (
+    "max_regression",
+    "clustering",
+    "clustering_large",
+    "unique_characters",
+    "vgg",
+    "image_clustering",
+    "point_cloud",
+    "runtime",
+)
 
 
 def task_name(text: str) -> str:
