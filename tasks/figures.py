@@ -21,7 +21,7 @@ COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377") 
 _ENCODERS = {"rff": "#444444", "rffp-mean": "#aa7722", "rffp-max": "#ccaa22", "sab": "#cc3311", "isab": "#0077bb"}
 _POOLINGS = {"pma": "-", "dotprod": ":", "pooling": "--"}
 _KINDS = {"mean": "#444444", "sum": "#aa7722", "max": "#228833"}
-_BLUES = {1: "#cce6f5", 2: "#aad8ef", 4: "#88ccee", 8: "#77c3ee", 16: "#66bbee", 32: "#0077bb", 64: "#003366"}  # by m
+_BLUES = {1: "#88ccaa", 2: "#44aa99", 4: "#117766", 8: "#99aaee", 16: "#66bbee", 32: "#0077bb", 64: "#003366"}  # by m
 _REDS = {1: "#cc3311", 2: "#ee7733", 4: "#ee3377", 8: "#882255"}  # by the number of seeds after SABs
 
 

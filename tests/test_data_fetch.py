@@ -434,6 +434,24 @@ def test_omniglot_zipped_again_is_complete_or_not(tmp_path: Path, monkeypatch, c
         assert "images_background.zip is damaged" in capsys.readouterr().out
 
 
+def test_a_file_that_is_used_as_it_is(server: Server, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
+    monkeypatch.setitem(DATA_SETS, "plain", DataSet("plain", "Plain", (("it/file.bin",),), (published(server),)))
+    assert main(["data", "fetch", "plain"]) == 0 and main(["data", "check", "plain"]) == 0
+    assert "ok  " in (said := capsys.readouterr().out) and "the published file, checksum and all" in said
+
+
+def test_a_zip_whose_files_are_not_whole(tmp_path: Path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "it.zip", "w") as archive:  # not compressed
+        archive.writestr("a/b/c.png", b"image")
+    (tmp_path / "it.zip").write_bytes((tmp_path / "it.zip").read_bytes().replace(b"image", b"imagE"))
+    with pytest.raises(DataError, match=r"a/b/c.png in it cannot be read"):
+        command._count(tmp_path / "it.zip", "*.png")
+    monkeypatch.setattr(command, "LIMIT_BYTES", 4)
+    with pytest.raises(DataError, match="unpacks to more than 4 bytes"):
+        command._count(tmp_path / "it.zip", "*.png")
+
+
 def test_a_file_that_nothing_is_known_of_is_left_alone(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     monkeypatch.setitem(DATA_SETS, "other", DataSet("other", "Other", (("other.h5",),)))

@@ -9,10 +9,12 @@ from test_omniglot import tiny  # noqa: F401  a tiny Omniglot, as a fixture
 
 from autograd import no_grad
 from minisets.nn import BatchNorm
+from tasks import paper
 from tasks import unique_characters as task
 from tasks.command import main
+from tasks.figures import look
 from tasks.folder import Folder
-from tasks.options import UsageError
+from tasks.options import UsageError, slug
 from tasks.run import TEST, TRAINING, VALIDATION, Run, stream
 from tasks.unique_characters import Config, Sets
 
@@ -273,3 +275,11 @@ def test_it_trains_on_omniglot_where_that_is(tiny: dict, tmp_path: Path, capsys)
     assert "data: omniglot" in capsys.readouterr().out
     result = json.loads((tmp_path / "run/result.json").read_text())
     assert result["data"] == result["options"]["data"] == "omniglot" and "data" not in result["departures"]
+
+
+def test_rows_have_the_papers_numbers_and_can_be_told_apart():
+    assert set(task.LABELS) == paper.TABLES["unique_characters"].keys()
+    looks = [look(label) for label in LABELS]
+    assert len({(style["color"], style["linestyle"]) for style in looks}) == len(LABELS)
+    assert len({slug(label) for label in LABELS}) == len(LABELS)
+    assert set(task.QUICK_LABELS) <= set(task.LABELS)

@@ -109,7 +109,7 @@ def decode(name: str, content: bytes) -> np.ndarray:
     except DataError:
         raise
     except Exception as error:  # whatever Pillow makes of a broken file
-        raise DataError(f"{name} is no PNG image that can be read ({error or type(error).__name__})") from None
+        raise DataError(f"{name} is no PNG image that can be read ({str(error) or type(error).__name__})") from None
 
 
 @functools.cache

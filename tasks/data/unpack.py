@@ -42,7 +42,7 @@ def damage(path: Path) -> Iterator[None]:
             errno.EINVAL,
         ):  # a full disk, say; EINVAL: a bad seek
             raise
-        raise DataError(f"{path} is damaged or cut off ({error or type(error).__name__}); get it again") from None
+        raise DataError(f"{path} is damaged or cut off ({str(error) or type(error).__name__}); get it again") from None
 
 
 @dataclass(frozen=True)
