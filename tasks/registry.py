@@ -19,6 +19,7 @@ TASKS = (
     "unique_characters",
     "vgg",
     "image_clustering",
+    "set_anomaly",
     "point_cloud",
     "runtime",
 )
