@@ -113,9 +113,9 @@ def draw(rng: np.random.Generator, data: Faces, part: int, count: int) -> tuple[
     pairs = np.argwhere(np.triu((both >= N - 1) & (neither >= 1), 1))
     if not len(pairs):
         raise DataError(f"no two attributes are both in {N - 1} and both absent in one of {len(candidates):,} images")
-    shared = pairs[rng.integers(len(pairs), size=count)]
-    members, odd = np.empty((count, N), dtype=np.int64), np.empty(count, dtype=np.int64)
-    for i, (a, b) in enumerate(shared):
+    members, odd, shared = (np.empty(shape, dtype=np.int64) for shape in ((count, N), count, (count, 2)))
+    for i in range(count):
+        a, b = shared[i] = pairs[rng.integers(len(pairs))]
         normal = rng.choice(np.flatnonzero(has[a] & has[b]), N - 1, replace=False)
         order = rng.permutation(N)
         members[i] = candidates[np.append(normal, rng.choice(np.flatnonzero(~(has[a] | has[b]))))[order]]

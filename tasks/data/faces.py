@@ -107,11 +107,11 @@ def paint(has: dict[str, np.ndarray], t: dict[str, np.ndarray], size: int) -> np
     """Faces with these attributes and traits, (b,) each, as images (b, 3, size, size) of uint8."""
     c = _Canvas(t, size)
     wide, look, much, zero = t["wide"], t["look"], t["much"], np.zeros_like(t["x"])
-    pale, dark = np.float32([0.98, 0.84, 0.72]), np.float32([0.45, 0.28, 0.18])
+    pale, dark = np.float32([0.98, 0.84, 0.72]), np.float32([0.55, 0.36, 0.25])
     skin = pale + t["skin"][:, None] * (dark - pale)
     shadow, ink = skin * 0.72, _colors(0.08 + zero, 0.06, 0.08)
-    straw, brown, silver = np.float32([[0.85, 0.68, 0.35], [0.22, 0.12, 0.07], [0.62, 0.61, 0.6]])
-    hair = straw + t["hair"][:, None] * (brown - straw)
+    straw, brown, silver = np.float32([[0.9, 0.72, 0.3], [0.22, 0.12, 0.07], [0.62, 0.61, 0.6]])
+    hair = np.where((t["hair"] > 0.5)[:, None], brown, straw)
     hair = np.where(has["Gray_Hair"][:, None], silver, hair)
     face = c.ellipse(zero, zero, wide, 1.0)
 
@@ -129,14 +129,14 @@ def paint(has: dict[str, np.ndarray], t: dict[str, np.ndarray], size: int) -> np
         blush = c.ellipse(look + side * 0.45, 0.3 + zero, 0.24, 0.2)
         c.paint(blush * 0.75, skin * np.float32([1.02, 0.55, 0.55]), has["Rosy_Cheeks"])
     beard = face * c.below(0.42 - 0.12 * much) * (1 - c.ellipse(look, 0.28 + zero, 0.46, 0.42))
-    c.paint(beard * (0.55 + 0.45 * _tall(t["shade"])), hair * 0.85, has["Beard"])
+    c.paint(beard * (0.7 + 0.3 * _tall(t["shade"])), hair * 0.4, has["Beard"])
 
     # the eyes and brows
     for side in (-1, 1):
         u, v = look + side * t["apart"], -0.12 + zero
         c.paint(c.ellipse(u, v, 0.15, t["eyes"]), _colors(0.97 + zero, 0.97, 0.97))
         c.paint(c.ellipse(u + 0.5 * look, v, 0.07, 0.07), ink)
-        c.paint(c.ellipse(u, v - 0.24, 0.22, np.where(has["Bushy_Eyebrows"], 0.13, 0.03)), hair * 0.6)
+        c.paint(c.ellipse(u, v - 0.24, 0.22, np.where(has["Bushy_Eyebrows"], 0.13, 0.03)), hair * 0.3)
     c.paint(c.ellipse(look * 1.3, 0.15 + zero, 0.6 * t["nose"], 0.2), skin * 0.86)
     c.paint(c.ellipse(look * 1.3, 0.28 + zero, t["nose"], 0.03 + 0.5 * t["nose"]), skin * 0.78)
 
