@@ -12,7 +12,7 @@ import pytest
 from test_cifar100 import some
 from test_vgg import arrays
 
-from autograd import Tensor
+from autograd import Tensor, backend
 from tasks import clustering, image_clustering, mixtures
 from tasks.command import main
 from tasks.data import DataError, features
@@ -121,6 +121,18 @@ def test_the_order_of_the_images_does_not_matter(arch: str):
     net = network(config(arch=arch, dtype="float64"))
     X = np.random.default_rng(0).normal(size=(2, 9, 512))
     np.testing.assert_allclose(net(X[:, ::-1]).data, net(X).data, rtol=1e-8, atol=1e-10)
+
+
+def test_a_step_on_every_device(device: str):
+    mine = config(device=device, arch="ISAB (4) + PMA")
+    net, pool = network(mine), Pool(mine)
+    which, *_ = pool.draw(mine, stream(0, TRAINING), 2, ragged=False)
+    X = Tensor(pool.on_device[backend.to_device(which, device)])
+    loss = -clustering.mean_log_likelihood(X, None, net(X), SIGMA_FLOOR)
+    loss.backward()
+    assert X.device == net.head.weight.device and np.isfinite(backend.to_host(net.head.weight.grad)).all()
+    scores = clustering.evaluate(net, pool.unseen(mine, TEST, 2), SIGMA_FLOOR)
+    assert all(map(math.isfinite, scores.values()))
 
 
 # ---- runs -----------------------------------------------------------------------------------------------------------

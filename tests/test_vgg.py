@@ -11,10 +11,10 @@ import pytest
 from commandline import command
 from test_cifar100 import records
 
-from autograd import Tensor
+from autograd import Tensor, backend, cross_entropy
 from tasks import vgg
 from tasks.command import main
-from tasks.data import features
+from tasks.data import cifar100, features
 from tasks.run import TRAINING, stream
 
 SMALL = "--width 2 --depth 11 --per-class 5 --batch 20 --evaluate-every 4 --log-every 2 --save-every 3"
@@ -124,3 +124,16 @@ def test_real_images_leave_their_features_in_the_data_folder_if_none_are_better(
 def test_bad_requests(words: list[str], said: str, tmp_path: Path):
     done = command("train", "vgg", *words, "--out", tmp_path / "run")
     assert done.returncode == 2 and said in done.stderr and not (tmp_path / "run").exists()
+
+
+def test_a_step_on_every_device(device: str):
+    config = vgg.Config(data="synthetic", width=2, depth=11, device=device)
+    net, pixels = vgg.network(config), cifar100.synthetic("train", 1).pixels
+    colours = vgg.Colours(pixels)
+    X, z = (backend.to_device(a, device) for a in (colours(pixels[:4], "float32"), np.arange(4)))
+    loss = cross_entropy(net(Tensor(X)), labels=z)
+    loss.backward()
+    vgg.SGD(net.parameters(), 0.1, momentum=0.9).step()
+    assert all(np.isfinite(p.numpy()).all() for p in net.parameters())
+    found = vgg.extracted(net, cifar100.Images(pixels[:4], np.arange(4)), colours)
+    assert found.vectors.shape == (4, 512) and 0 <= vgg.accuracy(net, found) <= 1
