@@ -34,15 +34,9 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
     kernel = weight.transpose(2, 3, 1, 0).reshape(kh * kw * C_in, C_out)
     shares = image_shares(N, R * C, *kernel.shape)
     y = np.empty((N, R, C, C_out), x.dtype)
-    inside = slice(None), slice(pr, pr + H), slice(pc, pc + W)  # of a padded image, the image
 
     def windows(images: slice) -> Array:
-        """What each place of y sees of x, a row each: kh runs of kw pixels that lie side by side."""
-        padded = np.zeros((images.stop - images.start, H + 2 * pr, W + 2 * pc, C_in), x.dtype)
-        padded[inside] = x[images]
-        image, row, column, channel = padded.strides
-        shape, strides = (len(padded), R, C, kh, kw * C_in), (image, row * sr, column * sc, row, channel)
-        return as_strided(padded, shape, strides).reshape(-1, len(kernel))  # a copy
+        return _windows(x[images], (kh, kw), stride, padding)
 
     def forward(share: list[slice]) -> None:
         for images in share:
@@ -55,14 +49,17 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
     def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
         g = np.ascontiguousarray(g.transpose(0, 2, 3, 1))
         gx = np.empty(x.shape, x.dtype) if wanted[0] else None
+        turned = weight[:, :, ::-1, ::-1].transpose(2, 3, 0, 1).reshape(kh * kw * C_out, C_in)
 
-        def add_up(grows: Array) -> Array:
-            """The gradients of some windows, each added where the window was cut."""
-            grows = grows.reshape(-1, R, C, kh, kw, C_in)
+        def gradient(flat: Array, g: Array) -> Array:
+            """Of some images: the gradients of all windows, each added where the window was cut."""
+            if stride == (1, 1) and pr < kh and pc < kw:  # the same sums, as a convolution of g with the kernel turned
+                return (_windows(g, (kh, kw), stride, (kh - 1 - pr, kw - 1 - pc)) @ turned).reshape(-1, H, W, C_in)
+            grows = (flat @ kernel.T).reshape(-1, R, C, kh, kw, C_in)
             gpadded = np.zeros((len(grows), H + 2 * pr, W + 2 * pc, C_in), x.dtype)
             for a, b in product(range(kh), range(kw)):  # pixel (a, b) of every window at once
                 gpadded[:, a : a + sr * R : sr, b : b + sc * C : sc] += grows[:, :, :, a, b]
-            return gpadded[inside]
+            return gpadded[:, pr : pr + H, pc : pc + W]
 
         def backward(share: list[slice]) -> tuple[Array | None, Array]:
             gkernel, gbias = np.zeros(kernel.shape, x.dtype) if wanted[1] else None, np.zeros(C_out, x.dtype)
@@ -72,7 +69,7 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
                 if wanted[1]:
                     gkernel += windows(images).T @ flat
                 if wanted[0]:
-                    gx[images] = add_up(flat @ kernel.T)
+                    gx[images] = gradient(flat, g[images])
             return gkernel, gbias
 
         gkernel, gbias = _sums(each(backward, shares))
@@ -80,6 +77,20 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
         return gx.transpose(0, 3, 1, 2) if wanted[0] else None, gweight, gbias
 
     return y.transpose(0, 3, 1, 2), Together(lambda wanted: partial(pull, wanted))
+
+
+def _windows(x: Array, kernel: Pair, stride: Pair, padding: Pair) -> Array:
+    """What a kernel of that size sees of images (N, H, W, channels) with zeros around them: a row for each place.
+
+    A row is made of kh runs of kw pixels that lie side by side, which is why the copy is fast.
+    """
+    (N, H, W, channels), (kh, kw), (sr, sc), (pr, pc) = x.shape, kernel, stride, padding
+    padded = np.zeros((N, H + 2 * pr, W + 2 * pc, channels), x.dtype)
+    padded[:, pr : pr + H, pc : pc + W] = x
+    R, C = (H + 2 * pr - kh) // sr + 1, (W + 2 * pc - kw) // sc + 1
+    image, row, column, number = padded.strides
+    runs = as_strided(padded, (N, R, C, kh, kw * channels), (image, row * sr, column * sc, row, number))
+    return runs.reshape(N * R * C, kh * kw * channels)
 
 
 def moments(x: Array, axis: int) -> tuple[Array, Array]:
