@@ -241,10 +241,10 @@ def cloud_figure(runs: list[Folder]) -> Figure | None:
 
 def confusion_figure(runs: list[Folder]) -> Figure:
     """For each architecture, the shares of the shapes of a class (row) that were taken for which (column)."""
+    found = {label: [run.outcome()["metrics"]["confusion"] for run in group] for label, group in by_label(runs).items()}
+    names = sorted({name for tables in found.values() for table in tables for name in table})  # all classes are tested
     panels = {}
-    for label, group in by_label(runs).items():
-        tables = [run.outcome()["metrics"]["confusion"] for run in group]
-        names = sorted({name for table in tables for name in (*table, *(n for row in table.values() for n in row))})
+    for label, tables in found.items():
         counts = np.array([[sum(t.get(a, {}).get(b, 0) for t in tables) for b in names] for a in names])
         accuracy = np.trace(counts) / counts.sum()
         panels[f"{label}   accuracy {accuracy:.3f}"] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)

@@ -27,7 +27,7 @@ def clouds(rows: dict[str, list[Shape]], title: str) -> Figure:
             drawn = _cloud(axes, *shape, most)
         line[0].set_title(label, loc="left", fontsize=9)
     bar = figure.colorbar(drawn, ax=panels.ravel().tolist(), shrink=0.7, pad=0.01, extend="max")
-    bar.set_label("weight of a point, in parts of 1/n", fontsize=8)
+    bar.set_label("PMA: weight of a point;  max: features it wins,\nin parts of 1/n", fontsize=7)
     figure.suptitle(title, fontsize=10)
     return figure
 
@@ -40,7 +40,7 @@ def _cloud(
     scale = np.sqrt(100 / len(X)) * 6  # fewer points, larger dots
     size = scale * (0.7 + 4 * np.minimum(share[order] / most, 1))
     look = {"c": share[order], "s": size, "cmap": "viridis_r", "vmin": 0, "vmax": most}
-    axes.scatter(whole @ RIGHT, whole @ UP, s=1, color="#dddddd", linewidths=0, rasterized=True)
+    axes.scatter(whole @ RIGHT, whole @ UP, s=1, color="#cccccc", linewidths=0, rasterized=True)
     drawn = axes.scatter(X[order] @ RIGHT, X[order] @ UP, **look, linewidths=0, rasterized=True)
     named, true = names
     said = true if named == true else f"{named}, not {true}"
