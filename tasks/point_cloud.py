@@ -236,7 +236,9 @@ def cloud_figure(runs: list[Folder]) -> Figure | None:
         rows[label + (f"   accuracy {accuracy:.3f}" if accuracy else "")] = list(
             zip(whole, whole[:, places], weights, text, strict=True)
         )
-    return space.clouds(rows, f"Where networks look and what they name, {config.points:,} points ({protocol(runs)})")
+    weight = "PMA: weights of its seed, max: features that a point wins"
+    title = f"Where networks look ({weight}) and what they name: {config.points:,} points, {protocol(runs)}"
+    return space.clouds(rows, title)
 
 
 def confusion_figure(runs: list[Folder]) -> Figure:

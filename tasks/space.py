@@ -27,7 +27,7 @@ def clouds(rows: dict[str, list[Shape]], title: str) -> Figure:
             drawn = _cloud(axes, *shape, most)
         line[0].set_title(label, loc="left", fontsize=9)
     bar = figure.colorbar(drawn, ax=panels.ravel().tolist(), shrink=0.7, pad=0.01, extend="max")
-    bar.set_label("PMA: weight of a point;  max: features it wins,\nin parts of 1/n", fontsize=7)
+    bar.set_label("weight of a point,\nin parts of 1/n", fontsize=7)
     figure.suptitle(title, fontsize=10)
     return figure
 
