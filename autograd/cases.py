@@ -202,13 +202,20 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("batch_norm", normal(2, 3, 4, 4), normal(3), normal(3), label="images")
     yield case("batch_norm", normal(2, 4, 3), axis=-1, label="bare")
     statistics = (normal(3), positive(3))
-    yield case("batch_norm", normal(5, 3), normal(3), normal(3), statistics=statistics, frozen=True, label="frozen")
+    given = {"statistics": statistics, "frozen": True}
+    yield case("batch_norm", normal(5, 3), normal(3), normal(3), **given, label="frozen")
+    yield case("batch_norm", normal(5, 3), normal(3), normal(3), **given, relu=True, label="frozen, relu")
+    yield case("batch_norm", normal(3, 2, 4, 4), normal(2), normal(2), relu=True, label="images, relu")
+    yield case("batch_norm", normal(4, 3, 1, 1), normal(3), label="one pixel")
     yield case("conv2d", normal(2, 3, 5, 6), normal(4, 3, 3, 2), normal(4))
     yield case("conv2d", normal(2, 3, 5, 6), normal(4, 3, 3, 3), stride=2, padding=1, label="stride 2")
     yield case(
         "conv2d", normal(1, 1, 6, 5), normal(2, 1, 2, 3), normal(2), stride=(3, 1), padding=(0, 2), label="pairs"
     )
     yield case("conv2d", normal(2, 1, 1, 1), normal(1, 1, 1, 1), label="size 1")
+    yield case("conv2d", normal(3, 2, 1, 1), normal(2, 2, 3, 3), normal(2), stride=2, padding=1, label="one pixel")
+    yield case("conv2d", normal(2, 2, 7, 7), normal(3, 2, 2, 2), normal(3), stride=3, label="gaps between windows")
+    yield case("conv2d", normal(2, 2, 3, 4), normal(3, 2, 1, 1), normal(3), padding=2, label="windows of padding alone")
     yield case("conv2d", normal(0, 2, 4, 4), normal(3, 2, 3, 3), normal(3), label="empty batch")
     mask = np.array([[True, True, False], [False, False, False]])
     for op in ("mean_pool", "max_pool"):

@@ -29,7 +29,8 @@ from autograd.backend import Array, on_gpu
 PIECE = 2**18  # numbers of a matrix in a piece: 1 MB in float32
 BLOCK = 2**19  # scores in a block of attention: 2 MB
 QUERIES = 32  # in a block of attention at least, however many keys there are
-LANES = 8  # shares of attention to make at least, where it is large
+LANES = 8  # shares of attention to make at least, where it is large; of a convolution, at most
+ROWS = 256  # windows of a convolution in a piece at least, however large they are
 
 nothing = contextlib.nullcontext()
 _plain = contextvars.ContextVar("plain", default=os.environ.get("MINISETS_PLAIN", "0") not in ("", "0"))
@@ -82,6 +83,18 @@ def row_pieces(rows: int, width: int) -> list[slice]:
     size = rows * width
     step = max(math.ceil(rows / max(math.ceil(size / PIECE), 2 if size >= PIECE else 1)), 1)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def image_shares(N: int, places: int, window: int, channels: int) -> list[list[slice]]:
+    """N images for a convolution, in at most LANES shares of several pieces each.
+
+    A piece has about PIECE numbers in its windows, `places` of them an image, and at least ROWS windows, so that it is
+    worth the reading of a large kernel.  Each share adds up a gradient of the kernel of its own: hence not too many.
+    """
+    width = min(max(window, channels), max(PIECE // ROWS, 1))
+    pieces = row_pieces(N, places * width)
+    count = min(LANES, len(pieces))
+    return [pieces[len(pieces) * i // count : len(pieces) * (i + 1) // count] for i in range(count)]
 
 
 class Share(NamedTuple):

@@ -1,10 +1,10 @@
 """How long a training step takes: ours, its matrix products alone, and PyTorch's where it is installed.
 
-Nine networks of the paper.  A step is forward, loss = mean y², backward and Adam.  Each contestant is a process of its
+Ten networks of the paper.  A step is forward, loss = mean y², backward and Adam.  Each contestant is a process of its
 own, and they take their steps in turn, so that whatever else the machine does befalls all of them.  Before that they
 start from the same weights and must agree on the losses of their first steps.
 
-    minisets bench                              all nine
+    minisets bench                              all ten
     minisets bench --story                      ours with one thing less each: threads, orders of products, ...
     minisets bench runtime_sab --n 500 1000 2000 5000
     minisets bench --trainers                   what trainers spend on data, logging and saving

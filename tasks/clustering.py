@@ -27,7 +27,7 @@ from minisets.optim import Adam, drop_at
 from tasks import mixtures, plane
 from tasks.figures import by_label, learning_curves, protocol
 from tasks.folder import Folder
-from tasks.mixtures import Mixture
+from tasks.mixtures import SIGMA_FLOOR, Mixture
 from tasks.options import Training, option
 from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
 
@@ -111,15 +111,16 @@ def network(config: Config) -> Network:
     return net.astype(config.dtype).to(config.device)
 
 
-def parameters(Y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def parameters(Y: Tensor, floor: float = SIGMA_FLOOR) -> tuple[Tensor, Tensor, Tensor]:
     """What the network says (B, k, 1 + 2D), read as log π (B, k), μ (B, k, D) and σ (B, k, D)."""
-    return log_softmax(Y[..., 0]), Y[..., 1 : 1 + D], softplus(Y[..., 1 + D :]) + mixtures.SIGMA_FLOOR
+    D = Y.shape[-1] // 2
+    return log_softmax(Y[..., 0]), Y[..., 1 : 1 + D], softplus(Y[..., 1 + D :]) + floor
 
 
-def predict(net: Network, X: np.ndarray, mask: np.ndarray) -> Mixture:
+def predict(net: Network, X: np.ndarray, mask: np.ndarray, floor: float = SIGMA_FLOOR) -> Mixture:
     """The network's mixtures, on the host in float64."""
     with no_grad():
-        return Mixture(*(p.numpy().astype("float64") for p in parameters(net(X, mask))))
+        return Mixture(*(p.numpy().astype("float64") for p in parameters(net(X, mask), floor)))
 
 
 # ---- training -----------------------------------------------------------------------------------------------------
@@ -144,9 +145,9 @@ def train(config: Config, run: Run) -> dict[str, float]:
     return evaluate(net, unseen(config, TEST, config.test_sets)) | references(config)
 
 
-def mean_log_likelihood(X: Tensor, mask: Array | None, Y: Tensor) -> Tensor:
+def mean_log_likelihood(X: Tensor, mask: Array | None, Y: Tensor, floor: float = SIGMA_FLOOR) -> Tensor:
     """log p(X) / n, averaged over the sets."""
-    values = gaussian_mixture_log_likelihood(X, *parameters(Y))  # (B, n)
+    values = gaussian_mixture_log_likelihood(X, *parameters(Y, floor))  # (B, n)
     if mask is None:
         return values.mean()
     return (values * (mask / mask.sum(axis=1, keepdims=True))).sum() / len(mask)
@@ -155,12 +156,12 @@ def mean_log_likelihood(X: Tensor, mask: Array | None, Y: Tensor) -> Tensor:
 # ---- metrics ------------------------------------------------------------------------------------------------------
 
 
-def evaluate(net: Network, batches: Iterator[tuple]) -> dict[str, float]:
+def evaluate(net: Network, batches: Iterator[tuple], floor: float = SIGMA_FLOOR) -> dict[str, float]:
     """LL and ARI of the network's answers (0) and of one EM step from them (1), averaged over the sets."""
     scores: dict[str, list[float]] = {"LL0": [], "LL1": [], "ARI0": [], "ARI1": []}
-    for X, mask, labels, _ in batches:
-        answer = predict(net, X, mask)
-        for i, mixture in enumerate((answer, mixtures.em_step(X, mask, answer))):
+    for X, mask, labels, *_ in batches:
+        answer = predict(net, X, mask, floor)
+        for i, mixture in enumerate((answer, mixtures.em_step(X, mask, answer, floor))):
             scores[f"LL{i}"] += list(mixtures.log_likelihood(X, mask, mixture))
             scores[f"ARI{i}"] += agreement(X, mask, labels, mixture)
     return {name: float(np.mean(values)) for name, values in scores.items()}

@@ -4,6 +4,7 @@ minisets list                                   what there is to train, and the 
 minisets train clustering --preset quick        also: python -m tasks.clustering --preset quick
 minisets table clustering                       our results beside the paper's
 minisets figure clustering                      the figures of the runs so far
+minisets data list                              the data sets: which are here, fetch, check
 minisets bench                                  how long training steps take
 minisets selftest --device cuda                 whether everything is right on this machine
 """
@@ -29,6 +30,13 @@ from tasks.run import Interrupted, Stopped, mute
 from tasks.train import RUNS, draw, summary, train
 
 
+def data(argv: list[str]) -> int:
+    """The command `minisets data`, imported when it is wanted."""
+    from tasks.data.command import main
+
+    return main(argv)
+
+
 def bench(argv: list[str]) -> int:
     """The command `minisets bench`, imported when it is wanted: it measures memory as Linux and macOS tell it."""
     from tasks.bench import main
@@ -43,7 +51,7 @@ def selftest(argv: list[str]) -> int:
     return main(argv)
 
 
-COMMANDS = {"train": train, "bench": bench, "selftest": selftest}  # with parsers of their own
+COMMANDS = {"train": train, "data": data, "bench": bench, "selftest": selftest}  # with parsers of their own
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -84,6 +92,7 @@ def _look(argv: list[str]) -> int:
     parser = Parser(prog="minisets", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("train", help="train networks of one experiment")  # in tasks/train.py
+    commands.add_parser("data", help="list, fetch or check data sets")  # in tasks/data/command.py
     commands.add_parser("bench", help="time training steps, beside PyTorch where it is installed")  # in tasks/bench.py
     text = "check every kernel, op and block on this machine's CPU or GPU"
     commands.add_parser("selftest", help=text)  # in tasks/selftest.py

@@ -1,4 +1,4 @@
-"""The contestants of the benchmark: nine networks of the paper, and who takes their training steps.
+"""The contestants of the benchmark: ten networks of the paper, and who takes their training steps.
 
 Each contestant is a process of its own, which takes a few steps whenever it is told to.
 """
@@ -20,16 +20,19 @@ from unittest import mock
 
 import numpy as np
 
-from autograd import backend, forms, threads
+from autograd import Tensor, backend, forms, threads
 from minisets import ISAB, PMA, SAB, Multihead, rFF
-from minisets.nn import Linear, Module, Sequential
+from minisets.nn import ConvNorm, Linear, Module, Sequential
 from minisets.optim import Adam
 from tasks.options import UsageError
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A network and its data: `sets` sets of n vectors of d_in, an encoder of width d, k seeds, SABs, and d_out."""
+    """A network and its data: `sets` sets of n vectors of d_in, an encoder of width d, k seeds, SABs, and d_out.
+
+    With convs the elements are images of 1 × 28 × 28, of which so many Conv(64, 3, 2, BN, ReLU) make the vectors.
+    """
 
     encoder: str
     sets: int
@@ -42,10 +45,14 @@ class Shape:
     d_out: int
     m: int = 0
     layers: int = 2
+    convs: int = 0
 
+
+SIDE, CHANNELS = 28, 64  # of the images, and of what the convolutions make of them
 
 SHAPES = {
     "max_regression": Shape("SAB", 128, 10, 1, 64, 4, seeds=1, sabs=0, d_out=1),
+    "characters": Shape("SAB", 32, 8, 256, 64, 4, seeds=1, sabs=0, d_out=1, convs=4),
     "clustering_sab": Shape("SAB", 10, 300, 2, 128, 4, seeds=4, sabs=1, d_out=5),
     "clustering_isab": Shape("ISAB", 10, 300, 2, 128, 4, seeds=4, sabs=1, d_out=5, m=16),
     "clustering_rff": Shape("rFF", 10, 300, 2, 128, 4, seeds=4, sabs=1, d_out=5, layers=4),
@@ -60,6 +67,20 @@ SHAPES = {
 # ---- ours -----------------------------------------------------------------------------------------------------------
 
 
+class Images(Module):
+    """Each image of a set to a vector: (B, n, 1, 28, 28) -> (B, n, 256)"""
+
+    def __init__(self, convs: int, rng: np.random.Generator) -> None:
+        self.layers = [ConvNorm(CHANNELS if i else 1, CHANNELS, stride=2, rng=rng) for i in range(convs)]
+
+    def forward(self, X: Any) -> Tensor:
+        B, n, *image = X.shape
+        X = X.reshape(B * n, *image)
+        for layer in self.layers:
+            X = layer(X)
+        return X.reshape(B, n, X.size // (B * n))
+
+
 def network(shape: Shape, rng: np.random.Generator) -> Module:
     s, widths = shape, [shape.d_in, *[shape.d] * (shape.layers - 1)]
     match s.encoder:
@@ -69,10 +90,18 @@ def network(shape: Shape, rng: np.random.Generator) -> Module:
             layers = [ISAB(a, s.d, s.heads, s.m, rng=rng) for a in widths]
         case "rFF":
             layers = [rFF(s.d_in, *[s.d] * s.layers, rng=rng)]
+    if s.convs:
+        layers.insert(0, Images(s.convs, rng))
     if s.seeds:
         layers += [PMA(s.d, s.heads, s.seeds, rng=rng), *(SAB(s.d, s.d, s.heads, rng=rng) for _ in range(s.sabs))]
         layers += [Linear(s.d, s.d_out, rng=rng)]
     return Sequential(*layers)
+
+
+def inputs(shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """Sets of vectors (B, n, d_in), or of images (B, n, 1, 28, 28)."""
+    element = (1, SIDE, SIDE) if shape.convs else (shape.d_in,)
+    return rng.standard_normal((shape.sets, shape.n, *element), dtype="float32")
 
 
 class Ours:
@@ -83,7 +112,7 @@ class Ours:
         rng = np.random.default_rng(0)
         self.net = network(shape, rng)
         self.optimizer = Adam(self.net.parameters(), lr=1e-3)
-        self.X = rng.standard_normal((shape.sets, shape.n, shape.d_in), dtype="float32")
+        self.X = inputs(shape, rng)
 
     def weights(self) -> dict[str, np.ndarray]:
         return self.net.state_dict()
@@ -141,8 +170,12 @@ def products(shape: Shape) -> Iterator[tuple[int, int, int, int]]:
             yield from linear(rows_x, d_x, s.d, x_data)
         yield from linear(B * n, s.d, s.d)
 
+    side = SIDE
+    for i in range(s.convs):
+        side = (side + 1) // 2
+        yield from linear(B * s.n * side**2, 9 * (CHANNELS if i else 1), CHANNELS, data=i == 0)
     for i in range(s.layers):
-        d, data = (s.d_in, True) if i == 0 else (s.d, False)
+        d, data = (s.d_in, not s.convs) if i == 0 else (s.d, False)
         if s.encoder == "rFF":
             yield from linear(B * s.n, d, s.d, data)
         elif s.encoder == "SAB":

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from minisets.architectures import parse
 from tasks.folder import Folder
-from tasks.registry import find_task
+from tasks.options import data_used
+from tasks.registry import TASKS, find_task
 
 matplotlib.rcParams["svg.hashsalt"] = "minisets"  # the same figure, the same file
 COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # told apart by most eyes
@@ -20,13 +21,17 @@ COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377") 
 _ENCODERS = {"rff": "#444444", "rffp-mean": "#aa7722", "rffp-max": "#ccaa22", "sab": "#cc3311", "isab": "#0077bb"}
 _POOLINGS = {"pma": "-", "dotprod": ":", "pooling": "--"}
 _KINDS = {"mean": "#444444", "sum": "#aa7722", "max": "#228833"}
-_BLUES = {16: "#66bbee", 32: "#0077bb", 64: "#003366"}  # by the number of inducing points
+_BLUES = {1: "#88ccaa", 2: "#44aa99", 4: "#117766", 8: "#99aaee", 16: "#66bbee", 32: "#0077bb", 64: "#003366"}  # by m
+_REDS = {1: "#cc3311", 2: "#ee7733", 4: "#ee3377", 8: "#882255"}  # by the number of seeds after SABs
 
 
 def look(label: str) -> dict[str, Any]:
     """Colour by encoder (and kind of pooling), line by pooling, so that thirteen curves can be told apart."""
+    if label in TASKS:  # the one network of a task that has no table of architectures
+        return {"color": _BLUES[32], "label": label}
     row = parse(label)
-    color = _KINDS.get(row.kind) or _BLUES.get(row.m) or _ENCODERS[row.encoder]
+    seeds = _REDS.get(row.k) if row.encoder == "sab" else None
+    color = _KINDS.get(row.kind) or _BLUES.get(row.m) or seeds or _ENCODERS[row.encoder]
     return {"color": color, "linestyle": _POOLINGS[row.pooling], "label": label}
 
 
@@ -34,15 +39,20 @@ def by_label(runs: list[Folder]) -> dict[str, list[Folder]]:
     """Runs of each architecture, in the order of the paper's table."""
     groups: dict[str, list[Folder]] = {}
     for run in runs:
-        groups.setdefault(run.options().arch, []).append(run)
+        groups.setdefault(getattr(run.options(), "arch", run.about()["task"]), []).append(run)
     order = find_task(runs[0].about()["task"]).LABELS
     return dict(sorted(groups.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 
 
 def protocol(runs: list[Folder]) -> str:
-    """How they were trained, for a title: presets and steps."""
-    kinds = {(run.about()["preset"], run.options().steps, run.options().style) for run in runs}
-    return "; ".join(f"preset {preset}, {steps:,} steps, style {style}" for preset, steps, style in sorted(kinds))
+    """How they were trained, for a title: presets and steps, and the data where there is a choice of it."""
+    kinds = set()
+    for run in runs:
+        config = run.options()
+        style, data = getattr(config, "style", ""), data_used(config)
+        said = [f"preset {run.about()['preset']}", f"{config.steps:,} steps", f"style {style}" if style else "", data]
+        kinds.add(", ".join(filter(None, said)))
+    return "; ".join(sorted(kinds))
 
 
 def learning_curves(

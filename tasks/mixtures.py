@@ -77,30 +77,38 @@ def assign(X: np.ndarray, mixture: Mixture) -> np.ndarray:
 # ---- expectation maximisation -------------------------------------------------------------------------------------
 
 
-def em_step(X: np.ndarray, mask: np.ndarray, mixture: Mixture) -> Mixture:
+def em_step(X: np.ndarray, mask: np.ndarray, mixture: Mixture, floor: float = SIGMA_FLOOR) -> Mixture:
     """One round of EM, which never makes a set less likely.
 
     E:  rᵢⱼ = πⱼ N(xᵢ; μⱼ, σⱼ) / Σⱼ …          how much of point i belongs to component j
     M:  nⱼ = Σᵢ rᵢⱼ,   πⱼ = nⱼ / n,   μⱼ = Σᵢ rᵢⱼ xᵢ / nⱼ,   σⱼ² = Σᵢ rᵢⱼ (xᵢ − μⱼ)² / nⱼ
 
-    A component that owns nothing keeps its place and gets π = 0.
+    A component that owns nothing keeps its place and gets π = 0; no σ becomes smaller than the floor.
     """
-    return _maximise(X, mask, mixture, _expect(X, mask, mixture)[0])
+    return _maximise(X, mask, mixture, _expect(X, mask, mixture)[0], floor)
 
 
-def _maximise(X: np.ndarray, mask: np.ndarray, mixture: Mixture, r: np.ndarray) -> Mixture:
+def _maximise(X: np.ndarray, mask: np.ndarray, mixture: Mixture, r: np.ndarray, floor: float) -> Mixture:
     """The M step, from responsibilities r (B, n, k)."""
     owned = r.sum(axis=1)  # nⱼ: (B, k)
     share = (r / np.maximum(owned, np.finfo(float).tiny)[:, None]).swapaxes(1, 2)  # (B, k, n)
     alive = (owned > 1e-12)[..., None]
     mu = np.where(alive, share @ X, mixture.mu)
     variance = np.maximum(share @ np.square(X) - np.square(mu), 0)
-    sigma = np.where(alive, np.maximum(np.sqrt(variance), SIGMA_FLOOR), mixture.sigma)
+    sigma = np.where(alive, np.maximum(np.sqrt(variance), floor), mixture.sigma)
     with np.errstate(divide="ignore"):
         return Mixture(np.log(owned / mask.sum(axis=1)[:, None]), mu, sigma)
 
 
-def em(X: np.ndarray, mask: np.ndarray, mixture: Mixture, *, tolerance: float = 1e-5, limit: int = 300) -> Mixture:
+def em(
+    X: np.ndarray,
+    mask: np.ndarray,
+    mixture: Mixture,
+    *,
+    tolerance: float = 1e-5,
+    limit: int = 300,
+    floor: float = SIGMA_FLOOR,
+) -> Mixture:
     """EM for each set until a round gains less than the tolerance, or for so many rounds."""
     final = Mixture(mixture.log_pi.copy(), mixture.mu.copy(), mixture.sigma.copy())
     going, before = np.arange(len(X)), np.full(len(X), -np.inf)  # the sets that still gain
@@ -110,7 +118,7 @@ def em(X: np.ndarray, mask: np.ndarray, mixture: Mixture, *, tolerance: float = 
         going, before, r, mixture = going[gains], log_p[gains], r[gains], _take(mixture, gains)
         if not len(going):
             break
-        mixture = _maximise(X[going], mask[going], mixture, r)
+        mixture = _maximise(X[going], mask[going], mixture, r, floor)
         final.log_pi[going], final.mu[going], final.sigma[going] = mixture.log_pi, mixture.mu, mixture.sigma
     return final
 
@@ -120,14 +128,14 @@ def _take(mixture: Mixture, which: np.ndarray) -> Mixture:
 
 
 def em_from_points(
-    rng: np.random.Generator, X: np.ndarray, mask: np.ndarray, k: int, *, restarts: int = 5
+    rng: np.random.Generator, X: np.ndarray, mask: np.ndarray, k: int, *, restarts: int = 5, floor: float = SIGMA_FLOOR
 ) -> tuple[np.ndarray, Mixture]:
     """EM to convergence from k-means++ centres, the best of several starts for each set: likelihoods and mixtures."""
     best, values = None, np.full(len(X), -np.inf)
     for _ in range(restarts):
         mu = _plus_plus(rng, X, mask, k)
         start = Mixture(np.full(mu.shape[:2], -math.log(k)), mu, np.ones_like(mu))
-        found = em(X, mask, start)
+        found = em(X, mask, start, floor=floor)
         likelihood = log_likelihood(X, mask, found)
         better = likelihood > values
         best = found if best is None else _choose(better, found, best)

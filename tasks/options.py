@@ -23,6 +23,8 @@ from minisets.architectures import ROWS, parse
 from minisets.style import STYLES
 
 UNSAID = object()  # the paper has no word on it, or it cannot matter
+AUTO, SYNTHETIC = "auto", "synthetic"  # values of --data, which tasks/data/options.py explains
+STAND_IN = "synthetic stand-in"  # what synthetic data is called wherever people read of it
 
 
 class UsageError(Exception):
@@ -58,8 +60,8 @@ class Settings:
         if not condition:
             raise UsageError(otherwise)
 
-    def check_device(self) -> None:
-        """Find out whether the device is there, before anything is written."""
+    def check(self) -> None:
+        """Find out whether what is asked for is there, before anything is written: the device."""
         try:
             to_device(0, self.device)
         except (DeviceError, ValueError) as error:
@@ -67,11 +69,21 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(Settings):
-    """What every trainer can be told."""
+class Labelled(Settings):
+    """The choice of a network on sets."""
 
     arch: str = option("SAB + PMA", "architecture: a label of the paper's table, or all; may be repeated")
     style: str = option("paper", "details of the attention blocks", paper="paper", choices=tuple(STYLES))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "arch", printed_label(self.arch))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stepping(Settings):
+    """What everything that takes training steps can be told."""
+
     steps: int = option(10_000, "training steps", least=1)
     batch: int = option(10, "sets in a step", least=1)
     lr: float = option(1e-3, "learning rate of Adam")
@@ -79,9 +91,10 @@ class Training(Settings):
     evaluate_every: int = option(1_000, "steps between two evaluations", least=1)
     save_every: int = option(500, "steps between two checkpoints", least=1)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "arch", printed_label(self.arch))
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Stepping, Labelled):
+    """What every trainer of networks on sets can be told."""
 
 
 def printed_label(text: str) -> str:
@@ -97,12 +110,20 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def data_used(config: Settings) -> str | None:
+    """The data of a run for people to read: "omniglot", or "synthetic stand-in"; None for a task that makes its own."""
+    data = getattr(config, "data", None)
+    return STAND_IN if data == SYNTHETIC else data
+
+
 def departures(config: Settings) -> dict[str, tuple[Any, Any]]:
     """The options that are not the paper's: name -> (ours, the paper's)."""
+    ours = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    ours |= {"data": data_used(config)} if "data" in ours else {}
     return {
-        field.name: (getattr(config, field.name), field.metadata["paper"])
+        field.name: (ours[field.name], field.metadata["paper"])
         for field in dataclasses.fields(config)
-        if field.metadata["paper"] is not UNSAID and getattr(config, field.name) != field.metadata["paper"]
+        if field.metadata["paper"] is not UNSAID and ours[field.name] != field.metadata["paper"]
     }
 
 
@@ -125,7 +146,7 @@ def add_options(parser: argparse.ArgumentParser, Config: type[Settings]) -> None
         if kind is bool:
             settings["action"] = argparse.BooleanOptionalAction
         else:
-            settings |= {"type": reader(kind), "metavar": "|".join(about["choices"]) or "VALUE"}
+            settings |= {"type": reader(kind), "metavar": "|".join(map(str, about["choices"])) or "VALUE"}
         if field.name == "arch":
             settings |= {"action": "append", "metavar": "LABEL"}
         parser.add_argument(flag(field.name), **settings)

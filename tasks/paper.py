@@ -54,6 +54,10 @@ _TABLES = {
         rFF + PMA (6)       | -2.0515 ± 0.0067 | -1.9424 ± 0.0047
         SAB (32) + PMA (6)  | -1.8928 ± 0.0076 | -1.8549 ± 0.0024
     """,
+    "vgg": """
+            | Accuracy
+        vgg | 0.6854
+    """,
     "image_clustering": """
                             | ARI0             | ARI1
         Oracle              | 0.9151           |

@@ -26,6 +26,21 @@ def clusters(rows: dict[str, list[Set]], title: str) -> Figure:
     return figure
 
 
+def coloured(rows: dict[str, list[tuple[np.ndarray, np.ndarray]]], title: str) -> Figure:
+    """A row of sets for each label: points (n, 2), each in the colour of its cluster (n,); a column is one set."""
+    columns = max(len(sets) for sets in rows.values())
+    figure = Figure(figsize=(1.9 * columns, 1.95 * len(rows) + 0.5), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
+    for line, (label, sets) in zip(figure.subplots(len(rows), columns, squeeze=False), rows.items(), strict=True):
+        for axes, (points, clusters) in zip(line, sets, strict=True):
+            colours = [COMPONENTS[j % len(COMPONENTS)] for j in clusters]
+            axes.scatter(*points.T, s=5, c=colours, linewidths=0, rasterized=True)
+            axes.set(xticks=[], yticks=[])
+        line[0].set_title(label, loc="left", fontsize=9)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
 def _mixture(axes: Axes, X: np.ndarray, mixture: Mixture) -> None:
     axes.scatter(
         *X[0].T,

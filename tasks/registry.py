@@ -11,8 +11,18 @@ from tasks.options import UsageError
 # A task's module has Config (a frozen dataclass of options), PRESETS, train(config, run) -> metrics, TITLE, LABELS (the
 # rows of the paper's table), QUICK_LABELS (those that preset quick trains), COLUMNS and REFERENCES (metrics and their
 # headings), REFERENCE_OPTIONS (what the references depend on), NOTES for below its table, and FIGURES (functions of a
-# list of runs, None where they do not apply).
-TASKS = ("max_regression", "clustering", "clustering_large", "runtime")
+# list of runs, None where they do not apply).  Where the paper's columns are values of an option, TABLE_BY names it.
+TASKS = (
+    "max_regression",
+    "clustering",
+    "clustering_large",
+    "unique_characters",
+    "vgg",
+    "image_clustering",
+    "set_anomaly",
+    "point_cloud",
+    "runtime",
+)
 
 
 def task_name(text: str) -> str:

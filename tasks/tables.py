@@ -1,20 +1,22 @@
 """Tables of results beside the paper's: as text, Markdown or JSON, made from the result.json files of runs.
 
 Runs that differ in nothing but the seed make one row: mean ± standard deviation (of a sample) over the seeds.  A row
-that is not the paper's protocol carries a mark, and a note below says where it departs.
+that is not the paper's protocol carries a mark, and a note below says where it departs.  Rows of runs that were not on
+the real data say "synthetic stand-in".
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json as json_module
+import re
 import statistics
 from types import ModuleType
 from typing import Any
 
 from tasks import paper
 from tasks.folder import Folder
-from tasks.options import Settings, departures, plain
+from tasks.options import STAND_IN, Settings, data_used, departures, plain
 from tasks.registry import find_task
 
 
@@ -27,14 +29,33 @@ def rows(task: str, runs: list[Folder]) -> list[dict[str, Any]]:
             options = folder.options()
             protocol = dataclasses.replace(options, seed=0, device="cpu")  # a device changes the time, not the task
             groups.setdefault(protocol, {})[options.seed] = folder.outcome() | {"preset": folder.about()["preset"]}
+    if _by(module):
+        return _parts(task, module, printed, groups)
     return _references(module, printed, groups) + _networks(task, module, printed, groups)
+
+
+def _by(module: ModuleType) -> str | None:
+    """The option whose values are the columns of the paper's table, where a task has one: ours has rows for each."""
+    return getattr(module, "TABLE_BY", None)
+
+
+def _parts(task: str, module: ModuleType, printed: dict, groups: dict) -> list[dict[str, Any]]:
+    """All architectures for each value of the option that was run; for each that the paper has, if none was."""
+    name, (column,), table = _by(module), module.COLUMNS, []
+    theirs = {re.sub(r" \([^()]*, \d{4}\)$", "", label): row for label, row in printed.items()}  # less the citations
+    ours = {getattr(protocol, name) for protocol in groups}
+    for value in sorted(ours or {int(value) for row in theirs.values() for value in row}):
+        cells = {label: {column: row[str(value)]} for label, row in theirs.items() if str(value) in row}
+        some = {protocol: seeds for protocol, seeds in groups.items() if getattr(protocol, name) == value}
+        table += [row | {name: value} for row in _networks(task, module, cells, some)]
+    return table
 
 
 def _references(module: ModuleType, printed: dict, groups: dict[Settings, dict[int, dict]]) -> list[dict[str, Any]]:
     """What no network has a part in, once for each choice of the options that it depends on."""
     known: dict[tuple, tuple[Settings, dict]] = {}
     for protocol, seeds in groups.items():
-        key = tuple(getattr(protocol, name) for name in module.REFERENCE_OPTIONS)
+        key = (data_used(protocol), *(getattr(protocol, name) for name in module.REFERENCE_OPTIONS))
         known.setdefault(key, (protocol, next(iter(seeds.values()))))
     table = []
     for label, columns in module.REFERENCES.items():
@@ -42,9 +63,10 @@ def _references(module: ModuleType, printed: dict, groups: dict[Settings, dict[i
         found = []
         for protocol, result in known.values():
             ours = {column: [result["metrics"][name]] for column, name in columns.items() if name in result["metrics"]}
-            strange = {k: v for k, v in departures(protocol).items() if k in module.REFERENCE_OPTIONS}
+            strange = {k: v for k, v in departures(protocol).items() if k in ("data", *module.REFERENCE_OPTIONS)}
             if ours:
-                found.append(row | {"ours": _spread(ours), "preset": result["preset"], "departures": strange})
+                one = {"ours": _spread(ours), "preset": result["preset"], "departures": strange}
+                found.append(row | one | _data(protocol))
         table += found or ([row] if label in printed else [])
     return table
 
@@ -61,7 +83,7 @@ def _networks(task: str, module: ModuleType, printed: dict, groups: dict) -> lis
             "steps": getattr(protocol, "steps", None),
             "seconds": statistics.mean(r["seconds"] for r in results),
             "departures": departures(protocol),
-        }
+        } | _data(protocol)
         trained.setdefault(getattr(protocol, "arch", task), []).append(row)
     table = []
     for label, found in trained.items():
@@ -69,6 +91,10 @@ def _networks(task: str, module: ModuleType, printed: dict, groups: dict) -> lis
         found.sort(key=lambda one: len(one["departures"]))  # the paper's protocol first
         table += [row | one for one in found] or [row | {"ours": {}, "preset": None}]
     return table
+
+
+def _data(protocol: Settings) -> dict[str, str]:
+    return {"data": data_used(protocol)} if data_used(protocol) else {}
 
 
 def _spread(metrics: dict[str, list[float]]) -> dict[str, dict[str, float]]:
@@ -101,7 +127,7 @@ def markdown(task: str, runs: list[Folder]) -> str:
 
 def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], list[str]]:
     module, table = find_task(task), rows(task, runs)
-    head = ["architecture"]
+    head = ["architecture", *filter(None, [_by(module)])]
     for name, heading in module.COLUMNS.items():
         head += [heading, "paper"] if any(name in row["paper"] for row in table) else [heading]
     head += ["seeds", "steps", "preset", "seconds"]
@@ -113,7 +139,9 @@ def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], l
                 f"{name} {plain(ours)} (paper: {plain(theirs)})" for name, (ours, theirs) in strange.items()
             )
             mark = " " + notes.setdefault(said, f"[{len(notes) + 1}]")
-        line = [row["label"] + mark]
+        line = [row["label"] + (f", {STAND_IN}" if row.get("data") == STAND_IN else "") + mark]
+        if _by(module):
+            line.append(plain(row[_by(module)]))
         for name in module.COLUMNS:
             line.append(_number(row["ours"].get(name)))
             if any(name in other["paper"] for other in table):

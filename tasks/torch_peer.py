@@ -82,6 +82,29 @@ class rFF(nn.Module):
         return X
 
 
+class ConvNorm(nn.Module):
+    def __init__(self, c_in: int, c_out: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(c_in, c_out, 3, stride=2, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(c_out)
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        return F.relu(self.norm(self.conv(X)))
+
+
+class Images(nn.Module):
+    def __init__(self, convs: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(ConvNorm(64 if i else 1, 64) for i in range(convs))
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        B, n = X.shape[:2]
+        X = X.flatten(0, 1)
+        for layer in self.layers:
+            X = layer(X)
+        return X.reshape(B, n, -1)
+
+
 class Stack(nn.Module):
     def __init__(self, s: Any, attention: str) -> None:
         super().__init__()
@@ -92,6 +115,8 @@ class Stack(nn.Module):
             layers = [ISAB(a, s.d, s.heads, s.m, attention) for a in widths]
         else:
             layers = [rFF(s.d_in, s.d, s.layers)]
+        if s.convs:
+            layers.insert(0, Images(s.convs))
         if s.seeds:
             layers += [PMA(s.d, s.heads, s.seeds, attention)]
             layers += [SAB(s.d, s.d, s.heads, attention) for _ in range(s.sabs)] + [nn.Linear(s.d, s.d_out)]
@@ -104,7 +129,7 @@ class Stack(nn.Module):
 
 
 class Peer:
-    """PyTorch's training step from our weights; its names are ours, but for LayerNorm's γ and β."""
+    """PyTorch's training step from our weights; its names are ours, but for the normalisations' γ and β."""
 
     def __init__(self, shape: Any, attention: str, weights: Path) -> None:
         self.net = Stack(shape, attention)
@@ -113,10 +138,11 @@ class Peer:
         self.X = arrays.pop("X")
         with torch.no_grad():
             for name, p in self.net.named_parameters():
-                norm = name.rsplit(".", 2)[-2].startswith("norm_") if "." in name else False
+                norm = name.rsplit(".", 2)[-2].startswith("norm") if "." in name else False
                 ours = arrays.pop(name.replace(".weight", ".gamma").replace(".bias", ".beta") if norm else name)
                 linear = name.endswith(".weight") and p.ndim == 2
                 p.copy_(ours.T if linear else ours)
+        arrays = {name: array for name, array in arrays.items() if ".running_" not in name}  # begin alike
         if arrays:
             raise ValueError(f"weights that PyTorch's network does not have: {sorted(arrays)}")
         self.optimizer = torch.optim.Adam(self.net.parameters(), lr=1e-3)

@@ -16,10 +16,12 @@ from autograd import backend
 from tasks import tables
 from tasks.folder import Folder, environment
 from tasks.options import (
+    AUTO,
     Parser,
     Settings,
     UsageError,
     add_options,
+    data_used,
     departures,
     flag,
     plain,
@@ -60,7 +62,7 @@ def train(argv: list[str]) -> int:
     else:
         plans = _asked_for(name, task, preset or "quick", given, seeds, out)
     for plan in plans:  # all of them before the first: better now than after an hour
-        plan.config.check_device()
+        plan.config.check()
         _refuse_unless_free(name, plan, resume)
     backend.keep_memory()
     for i, plan in enumerate(plans, 1):
@@ -126,10 +128,12 @@ def _stored(name: str, task: ModuleType, folder: Folder, preset: str | None, giv
     config = folder.options()
     wanted = dataclasses.asdict(config)
     if preset:
-        kept = {key: wanted[key] for key in ("arch", "seed") if key in wanted}
+        kept = {key: wanted[key] for key in ("arch", "seed", "data") if key in wanted}
         wanted = dataclasses.asdict(task.Config(**task.PRESETS[preset])) | kept
     if "arch" in given:
         given["arch"] = " and ".join(map(printed_label, given["arch"]))
+    if given.get("data") == AUTO:  # it goes on with what it began with
+        del given["data"]
     _same_options(folder, wanted | given)
     return Plan(folder, folder.about()["preset"], config)
 
@@ -170,7 +174,8 @@ def _perform(name: str, task: ModuleType, plan: Plan, resume: bool, which: str) 
     folder, config = plan.folder, plan.config
     title = getattr(config, "arch", task.TITLE)
     folder.make()
-    say(f"{which}{name}: {title}, seed {config.seed}, preset {plan.preset} -> {folder.path}")
+    data = f", data: {data_used(config)}" if data_used(config) else ""
+    say(f"{which}{name}: {title}, seed {config.seed}, preset {plan.preset}{data} -> {folder.path}")
     with folder.held():
         _refuse_unless_free(name, plan, resume)  # another process may have been here since
         if folder.result.exists():
@@ -188,6 +193,7 @@ def _perform(name: str, task: ModuleType, plan: Plan, resume: bool, which: str) 
         with np.errstate(over="ignore", invalid="ignore"):  # the run itself looks out for nan
             metrics = task.train(config, run)
         result = {"task": name, "preset": plan.preset, "options": dataclasses.asdict(config), "metrics": metrics}
+        result |= {"data": data_used(config)} if data_used(config) else {}
         result |= {"seconds": round(run.seconds, 1), "departures": departures(config)}
         folder.write(folder.result, result | environment())
         say(f"  {summary(task, metrics)}")

@@ -4,6 +4,7 @@ import os
 
 # Before NumPy is imported: the tests' matrices are tiny, and on a busy machine a second BLAS thread is mostly awaited.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["MINISETS_DATA"] = "/nonexistent/minisets"  # no test depends on what data this machine happens to have
 
 import contextlib
 from collections.abc import Iterator

@@ -441,8 +441,8 @@ def residual_norm(x, z, weight, bias=None, gamma=None, beta=None, *, relu=False,
     return layer_norm(x, gamma, beta, linear(z, weight, bias, relu=relu), eps=eps)
 
 
-def batch_norm(x, gamma=None, beta=None, *, axis=1, eps=1e-5, statistics=None, frozen=False):
-    """y = (x - mean_c) / sqrt(var_c + eps) gamma_c + beta_c for the cells of each channel c"""
+def batch_norm(x, gamma=None, beta=None, *, axis=1, eps=1e-5, statistics=None, frozen=False, relu=False):
+    """y = (x - mean_c) / sqrt(var_c + eps) gamma_c + beta_c for the cells of each channel c, or max(y, 0)"""
     axis = from_front(axis, x.ndim)
     if statistics is None:
         others = [a for a in range(x.ndim) if a != axis]
@@ -452,7 +452,8 @@ def batch_norm(x, gamma=None, beta=None, *, axis=1, eps=1e-5, statistics=None, f
         for cell in np.ndindex(*x.shape):
             mean, variance = [float(statistic[cell[axis]]) for statistic in statistics]
             unit[cell] = quotient(float(x[cell]) - mean, math.sqrt(variance + eps))
-    return scaled_and_shifted(unit, gamma, beta, axis)
+    y = scaled_and_shifted(unit, gamma, beta, axis)
+    return np.maximum(y, 0) if relu else y
 
 
 def pool(x, function, axis, mask):

@@ -15,7 +15,7 @@ from tasks import bench, contestants, overhead
 
 @pytest.mark.parametrize("name", contestants.SHAPES)
 def test_the_count_of_products_is_that_of_a_step(name: str, monkeypatch):
-    """Counted from the shapes, and by looking at what every linear and attention of a real step is given."""
+    """Counted from the shapes, and by looking at what every product of a real step is given."""
     shape = dataclasses.replace(contestants.SHAPES[name], n=7, sets=2)
     counted = sum(2 * batch * a * b * c for batch, a, b, c in contestants.products(shape))
     flops = []
@@ -28,6 +28,9 @@ def test_the_count_of_products_is_that_of_a_step(name: str, monkeypatch):
             x, w = inputs[first : first + 2]
             rows = int(np.prod(x.shape[:-1]))
             flops.append(2 * rows * w.shape[0] * w.shape[1] * (1 + wants[first] + wants[first + 1]))
+        if op == "conv2d":
+            rows, w = result[0].size // result[0].shape[1], inputs[1]
+            flops.append(2 * rows * w.size * (1 + wants[0] + wants[1]))
         if op == "attention":
             q, k = inputs[0], inputs[1]
             batch = int(np.prod(np.broadcast_shapes(q.shape[:-2], k.shape[:-2])))

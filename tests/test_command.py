@@ -15,7 +15,7 @@ from tasks.clustering import Config as Clustering
 from tasks.command import main
 from tasks.folder import Folder, find
 from tasks.max_regression import Config as Maximum
-from tasks.options import Settings, UsageError, departures, slug
+from tasks.options import Settings, UsageError, departures, plain, slug
 from tasks.registry import TASKS, find_task
 
 # ---- train ----------------------------------------------------------------------------------------------------------
@@ -53,16 +53,25 @@ def test_every_option_has_help_with_the_papers_value(task: str, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert ended.value.code == 0 and "--preset {quick,paper}" in text and "--resume" in text and "--out DIR" in text
     if task != "runtime":
-        for flag in ("--arch", "--style", "--steps", "--batch", "--lr", "--seed ", "--seeds", "--device", "--dtype"):
+        for flag in ("--steps", "--batch", "--lr", "--seed ", "--seeds", "--device", "--dtype"):
             assert flag in text
-        steps = {"max_regression": "20,000"}.get(task, "50,000")
-        assert f"training steps (default: {steps}; the paper: {steps})" in text
+    if find_task(task).LABELS:
+        assert "--arch" in text and "--style" in text
+        steps = plain(find_task(task).Config.steps)
+        silent = task == "point_cloud"  # of whose steps the paper only says when the learning rate falls
+        said = (
+            f"; the paper does not say how many (default: {steps})"
+            if silent
+            else f" (default: {steps}; the paper: {steps})"
+        )
+        assert f"training steps{said}" in text
 
 
 def test_the_paper_presets_are_the_papers_protocol():
     for name in TASKS:
         task = find_task(name)
-        assert departures(task.Config(**task.PRESETS["paper"])) == {}
+        real = {} if "data" not in vars(task.Config) else {"data": task.Config().real}
+        assert departures(task.Config(**task.PRESETS["paper"] | real)) == {}
         assert departures(task.Config(**task.PRESETS["quick"])) != {} or name == "runtime"
     assert departures(Maximum(batch=64, lr=1e-4)) == {"batch": (64, 128), "lr": (1e-4, 1e-3)}
 
@@ -220,13 +229,15 @@ def test_the_papers_tables_hold_what_is_printed():
     assert paper.TABLES["clustering"]["ISAB (16) + PMA"] == {"LL0": "-1.5009 ± 0.0068", "LL1": "-1.4530 ± 0.0037"}
 
 
-def test_the_stored_results_make_the_stored_tables():
+@pytest.mark.parametrize("task", TASKS)
+def test_the_stored_results_make_the_stored_tables(task: str):
     """docs/results: every table there is what the command prints from the result.json files beside it."""
     root = ROOT / "docs" / "results"
-    for task in TASKS:
-        runs = [folder for folder in find([root / task], task) if folder.result.exists()]
-        assert runs
-        assert (root / f"{task}.md").read_text().strip() == tables.markdown(task, runs).strip()
+    if not (root / task).exists():
+        pytest.skip("no results of this task are stored yet")
+    runs = [folder for folder in find([root / task], task) if folder.result.exists()]
+    assert runs
+    assert (root / f"{task}.md").read_text().strip() == tables.markdown(task, runs).strip()
 
 
 # ---- figures and lists ----------------------------------------------------------------------------------------------

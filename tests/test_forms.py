@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import autograd
 from autograd import Tensor, forms, threads
 from autograd.forms import plain_forms
+from autograd.ops.nn import moments
 from minisets import Multihead
+from minisets.nn import ConvNorm
 from tasks import contestants
 
 sizes = st.integers(1, 9)
@@ -86,6 +88,64 @@ def test_residual_norm(data, B, n, d, d_in, relu, vectors, dtype):
     same_in_both_forms(lambda *inputs: autograd.residual_norm(*inputs, relu=relu), inputs, dtype)
 
 
+@settings(max_examples=60)
+@given(
+    st.data(),
+    st.integers(1, 5),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    st.tuples(sizes, sizes),
+    st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    st.booleans(),
+    dtypes,
+)
+def test_conv2d(data, N, channels, image, kernel, stride, padding, bias, dtype):
+    """Over strides smaller and larger than the kernel, and padding that whole windows lie in."""
+    kernel = tuple(min(k, size + 2 * p) for k, size, p in zip(kernel, image, padding, strict=True))
+    inputs = [data.draw(numbers(N, channels[0], *image)), data.draw(numbers(channels[1], channels[0], *kernel))]
+    inputs.append(data.draw(numbers(channels[1])) if bias else None)
+    same_in_both_forms(lambda *inputs: autograd.conv2d(*inputs, stride=stride, padding=padding), inputs, dtype)
+
+
+@few
+@given(st.data(), st.integers(2, 9), st.integers(1, 4), st.booleans(), st.booleans(), st.booleans(), dtypes)
+def test_batch_norm(data, N, C, images, relu, frozen, dtype):
+    """With its own statistics and given ones, that are constants or not, along the second axis and the last."""
+    x = data.draw(numbers(N, C, 3, 4) if images else numbers(N, C))
+    gamma, beta = ((data.draw(numbers(C)) if affine else None) for affine in data.draw(st.tuples(*[st.booleans()] * 2)))
+    statistics = (data.draw(numbers(C)), 0.5 + data.draw(numbers(C)) ** 2) if frozen else None
+    options = {"statistics": statistics, "frozen": frozen, "relu": relu}
+    same_in_both_forms(lambda *inputs: autograd.batch_norm(*inputs, **options), [x, gamma, beta], dtype)
+    last = np.moveaxis(x, 1, -1)
+    same_in_both_forms(lambda *inputs: autograd.batch_norm(*inputs, axis=-1, **options), [last, gamma, beta], dtype)
+
+
+@few
+@given(st.data(), st.integers(1, 60), st.integers(1, 4), dtypes)
+def test_moments_of_pieces_are_those_of_all(data, N, C, dtype):
+    x = (data.draw(numbers(N, C, 2, 2)) + 30).astype(dtype)
+    for pieces in (contextlib.nullcontext, tiny_pieces):
+        with pieces():
+            mean, variance = moments(x, 1)
+        assert mean.dtype == variance.dtype == dtype
+        np.testing.assert_allclose(mean, x.astype("float64").mean(axis=(0, 2, 3)), rtol=TOLERANCE[dtype])
+        np.testing.assert_allclose(variance, x.astype("float64").var(axis=(0, 2, 3)), rtol=10 * TOLERANCE[dtype])
+
+
+def test_images_keep_their_channels_side_by_side_from_layer_to_layer():
+    """The one array that is turned around is the data; gradients too come back with the channels side by side."""
+    rng = np.random.default_rng(0)
+    X = Tensor(rng.normal(size=(4, 3, 9, 9)), requires_grad=True)
+    layers = [ConvNorm(3, 5, 3, stride=2, padding=1, rng=rng), ConvNorm(5, 5, 3, rng=rng)]
+    Y = X
+    for layer in layers:
+        Y = layer.astype("float64")(Y)
+        assert Y.data.transpose(0, 2, 3, 1).flags.c_contiguous
+    Y.sum().backward()
+    assert X.grad.transpose(0, 2, 3, 1).flags.c_contiguous
+
+
 @st.composite
 def masks(draw, B: int, h: int, n: int, m: int) -> np.ndarray | None:
     shape = draw(st.sampled_from([None, (B, m), (B, 1, 1, m), (B, 1, n, m), (B, h, n, m), (1, 1, n, m), (B, 1, n, 1)]))
@@ -141,7 +201,7 @@ def test_whole_networks_agree(name: str):
     results = []
     for context in (threads.use(2), plain_forms()):
         net = contestants.network(shape, np.random.default_rng(0)).astype("float64")
-        X = np.random.default_rng(1).normal(size=(shape.sets, shape.n, shape.d_in))
+        X = contestants.inputs(shape, np.random.default_rng(1)).astype("float64")
         with context:
             loss = (net(X) ** 2).mean()
             loss.backward()

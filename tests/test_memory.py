@@ -42,6 +42,23 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     assert float(run.stdout) < 1024
 
 
+def test_the_windows_of_a_convolution_are_never_in_memory_all_at_once():
+    """Forward and backward: the images, their gradients, and for each of two threads some windows."""
+    weight = Tensor(np.ones((8, 8, 3, 3), "float32"), requires_grad=True)
+    images = np.ones((512, 16, 16, 8), "float32").transpose(0, 3, 1, 2)
+
+    def step():
+        X = Tensor(images, requires_grad=True)
+        autograd.conv2d(X, weight, padding=1).backward(images)
+
+    with threads.use(2):
+        fast = peak_memory(step, "cpu")
+        with plain_forms():
+            plain = peak_memory(step, "cpu")
+    assert plain > 9 * images.nbytes  # all windows, nine times the images
+    assert fast < 3 * images.nbytes + 2 * 4 * (4 * forms.PIECE)
+
+
 def test_a_step_of_a_sab_keeps_a_few_arrays_of_rows_and_a_block_of_scores():
     n, d = 4096, 32
     net, X = SAB(d, d, 4, rng=np.random.default_rng(0)), np.ones((1, n, d), "float32")

@@ -57,7 +57,16 @@ def test_forward_equals_the_naive_oracle(case: Case, dtype: str, device: str):
         np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=rtol * scale * 1e-2 + 1e-300)
 
 
-TWO_FORMS = {"linear", "matmul", "layer_norm", "residual_norm", "attention", "summed_attention"}
+TWO_FORMS = {
+    "linear",
+    "matmul",
+    "layer_norm",
+    "residual_norm",
+    "attention",
+    "summed_attention",
+    "batch_norm",
+    "conv2d",
+}
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.op in TWO_FORMS], ids=str)

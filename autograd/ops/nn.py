@@ -12,6 +12,7 @@ import numpy as np
 
 from autograd import forms
 from autograd.backend import Array, array_module, beside
+from autograd.fast import images
 from autograd.fast import rows as fast
 from autograd.kernels import norm
 from autograd.kernels import ops as kernels
@@ -137,6 +138,9 @@ def moments(x: Array, axis: int) -> tuple[Array, Array]:
     others = tuple(a for a in range(x.ndim) if a not in axes_of(x, axis))
     if x.size == 0:
         raise ValueError("the statistics of an empty batch are not defined")
+    if forms.fast(x):
+        with forms.one_level_of_threads():  # layers ask for moments outside of any op
+            return images.moments(x, axis)
     return x.mean(axis=others), x.var(axis=others)
 
 
@@ -150,8 +154,9 @@ def batch_norm(
     eps: float = 1e-5,
     statistics: tuple[Array, Array] | None = None,
     frozen: bool = False,
+    relu: bool = False,
 ) -> Result:
-    """y = γ ⊙ x̂ + β,   x̂ = (x − μ) / √(σ² + ε), with μ, σ² of each channel along the axis
+    """y = γ ⊙ x̂ + β,   x̂ = (x − μ) / √(σ² + ε), with μ, σ² of each channel along the axis; relu=True: max(y, 0)
 
     statistics = (μ, σ²) are the batch's own moments(x, axis) unless given.  If frozen they are constants, as in
     evaluation; otherwise they count as functions of x, and the gradient is that of layer_norm with other axes.
@@ -163,23 +168,32 @@ def batch_norm(
     for vector in (gamma, beta, *(statistics or ())):
         if vector is not None and vector.shape != (x.shape[axis],):
             raise ValueError(f"expected a number for each of {x.shape[axis]} channels, given {vector.shape}")
-    mean, variance = (s.reshape(along).astype(x.dtype) for s in (statistics or moments(x, axis)))
+    mean, variance = (s.astype(x.dtype) for s in (statistics or moments(x, axis)))
+    if forms.fast(x, gamma, beta) and x.size:
+        return images.batch_norm(x, gamma, beta, axis, float(eps), (mean, variance), frozen, relu)
+    mean, variance = mean.reshape(along), variance.reshape(along)
     per_channel = x.size // max(x.shape[axis], 1)
     inverse = 1 / xp.sqrt(variance + eps)
     normal = (x - mean) * inverse
     y = normal if gamma is None else normal * gamma.reshape(along)
     y = y if beta is None else y + beta.reshape(along)
+    y = xp.maximum(y, 0) if relu else y
+
+    @once
+    def through(g: Array) -> Array:
+        return g * (y > 0) if relu else g
 
     @once
     def channel_sums(g: Array) -> tuple[Array, Array]:
+        g = through(g)
         return (g * normal).sum(axis=others), g.sum(axis=others)  # gγ and gβ, which gx needs as well
 
     def gx(g: Array) -> Array:
         scale = inverse if gamma is None else inverse * gamma.reshape(along)
         if frozen:
-            return g * scale
+            return through(g) * scale
         ggamma, gbeta = (s.reshape(along) / per_channel for s in channel_sums(g))
-        return (g - gbeta - normal * ggamma) * scale
+        return (through(g) - gbeta - normal * ggamma) * scale
 
     return y, (gx, lambda g: channel_sums(g)[0], lambda g: channel_sums(g)[1])
 

@@ -76,9 +76,9 @@ class BatchNorm(Module):
         self.running_variance = Tensor(np.ones(channels, dtype="float32"))
         self.axis, self.momentum, self.eps = axis, momentum, eps
 
-    def forward(self, X: Any) -> Tensor:
+    def forward(self, X: Any, relu: bool = False) -> Tensor:
         X = tensor_like(X, self.gamma)
-        settings = {"axis": self.axis, "eps": self.eps, "frozen": not self.training}
+        settings = {"axis": self.axis, "eps": self.eps, "frozen": not self.training, "relu": relu}
         if not self.training:
             statistics = self.running_mean.data, self.running_variance.data
             return batch_norm(X, self.gamma, self.beta, statistics=statistics, **settings)
@@ -116,6 +116,23 @@ class Conv2d(Module):
 
     def forward(self, X: Any) -> Tensor:
         return conv2d(X, self.weight, self.bias, stride=self.stride, padding=self.padding)
+
+
+class ConvNorm(Module):
+    """max(BatchNorm(Conv2d(X)), 0), in the paper's tables Conv(c_out, size, stride, BN, ReLU).
+
+    The convolution has no bias: the normalisation would take it away again.
+    """
+
+    def __init__(
+        self, c_in: int, c_out: int, size: int = 3, *, stride: int = 1, padding: int = 1, rng: np.random.Generator
+    ) -> None:
+        self.conv = Conv2d(c_in, c_out, size, stride=stride, padding=padding, bias=False, rng=rng)
+        self.norm = BatchNorm(c_out)
+        self.notation = f"Conv({c_out}, {size}, {stride}, BN, ReLU)"
+
+    def forward(self, X: Any) -> Tensor:
+        return self.norm(self.conv(X), relu=True)
 
 
 class Dropout(Module):

@@ -1,0 +1,167 @@
+"""The data sets of the paper's experiments: what shows that one is there, where it comes from, and its checksums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tasks.data.store import DataError, data_folder, locate
+
+
+@dataclass(frozen=True)
+class Published:
+    """A file as its authors publish it.  Paths, here and below, are relative to the data folder."""
+
+    path: str
+    url: str  # "" if it may not be redistributed: then `DataSet.how` says how to get it
+    size: int | None = None
+    md5: str = ""
+    sha256: str = ""
+    unpacks_to: str = ""  # the folder in it, where a trainer does not read the archive itself
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One data set, or one of its public forms."""
+
+    name: str
+    title: str
+    needs: tuple[tuple[str, ...], ...]  # each of these, in any one of its forms, in the order of preference
+    files: tuple[Published, ...] = ()  # what `minisets data fetch` gets
+    how: str = ""  # how to get what is not fetched
+
+    def is_there(self) -> bool:
+        """Whether a trainer would find it; whether it is also complete and right is for `minisets data check`."""
+        return all(locate(*forms) for forms in self.needs)
+
+    def require(self) -> None:
+        """Refuse, with where it was looked for and what to do, if it is not there."""
+        absent = [" or ".join(forms) for forms in self.needs if not locate(*forms)]
+        if absent:
+            raise DataError(
+                f"{self.title} is not in {data_folder()}: there is no {', and no '.join(absent)}; "
+                f"minisets data fetch {self.name} gets it or says how, MINISETS_DATA names another folder, "
+                "and --data synthetic does without it"
+            )
+
+
+_OMNIGLOT = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python"
+_SHAPENET = "https://shapenet.cs.stanford.edu/media"
+
+DATA_SETS = {
+    data.name: data
+    for data in (
+        DataSet(
+            "omniglot",
+            "Omniglot",
+            needs=(
+                ("omniglot/images_background.zip", "omniglot/images_background"),
+                ("omniglot/images_evaluation.zip", "omniglot/images_evaluation"),
+            ),
+            files=(
+                Published(
+                    "omniglot/images_background.zip",
+                    f"{_OMNIGLOT}/images_background.zip",
+                    md5="68d2efa1b9178cc56df9314c21c6e718",
+                    sha256="ad41ab679c8b5d90b271ef46be6987cc81211774a695c29dcc5367b2b26ee640",
+                ),
+                Published(
+                    "omniglot/images_evaluation.zip",
+                    f"{_OMNIGLOT}/images_evaluation.zip",
+                    md5="6b91aef0f799c5bb55b94e3f2daec811",
+                    sha256="1f61a8f3366785b057fc117d9228e78a16e3d976c8953b2a10fcc74cf0609cee",
+                ),
+            ),
+        ),
+        DataSet(
+            "cifar100",
+            "CIFAR-100",
+            needs=(
+                ("cifar-100-binary/train.bin", "cifar-100-binary.tar.gz"),
+                ("cifar-100-binary/test.bin", "cifar-100-binary.tar.gz"),
+            ),
+            files=(
+                Published(
+                    "cifar-100-binary.tar.gz",
+                    "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+                    size=168_513_733,
+                    sha256="58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+                    unpacks_to="cifar-100-binary",
+                ),
+            ),
+        ),
+        DataSet(
+            "celeba",
+            "CelebA",
+            needs=(
+                ("celeba/img_align_celeba", "celeba/img_align_celeba.zip"),
+                ("celeba/list_attr_celeba.txt",),
+                ("celeba/list_eval_partition.txt",),
+            ),
+            files=(
+                Published(
+                    "celeba/img_align_celeba.zip", "", size=1_443_490_838, md5="00d2c5bc6d35e252742224ab0c1e8fcb"
+                ),
+                Published("celeba/list_attr_celeba.txt", "", md5="75e246fa4810816ffd6ee81facbd244c"),
+                Published("celeba/list_eval_partition.txt", "", md5="d32c9cbf5e040fd4025c592c306e6668"),
+            ),
+            how="its authors do not allow others to pass it on: take the files from "
+            "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html (aligned and cropped images, attributes, partitions)",
+        ),
+        DataSet(
+            "modelnet40",
+            "ModelNet40",
+            needs=(("modelnet40_ply_hdf5_2048", "modelnet40_normal_resampled", "ModelNet40", "ModelNet40_cloud.h5"),),
+            files=(
+                Published(
+                    "modelnet40_ply_hdf5_2048.zip",
+                    f"{_SHAPENET}/modelnet40_ply_hdf5_2048.zip",
+                    md5="c9ab8e6dfb16f67afdab25e155c79e59",
+                    unpacks_to="modelnet40_ply_hdf5_2048",
+                ),
+            ),
+        ),
+        DataSet(
+            "modelnet40_normal_resampled",
+            "ModelNet40, 10,000 points of each shape",
+            needs=(("modelnet40_normal_resampled",),),
+            files=(
+                Published(
+                    "modelnet40_normal_resampled.zip",
+                    f"{_SHAPENET}/modelnet40_normal_resampled.zip",
+                    unpacks_to="modelnet40_normal_resampled",
+                ),
+            ),
+        ),
+        DataSet(
+            "modelnet40_meshes",
+            "ModelNet40, the meshes",
+            needs=(("ModelNet40",),),
+            files=(
+                Published(
+                    "ModelNet40.zip",
+                    "http://modelnet.cs.princeton.edu/ModelNet40.zip",
+                    md5="79bcee68fdf02f581938ba15f4cdca51",
+                    unpacks_to="ModelNet40",
+                ),
+            ),
+        ),
+    )
+}
+
+# What is inside: so many files that match in a folder or a zip archive, or so many bytes in a file.
+COUNTS = {
+    "omniglot/images_background": ("*/*/*.png", 964 * 20),
+    "omniglot/images_background.zip": ("*/*/*.png", 964 * 20),
+    "omniglot/images_evaluation": ("*/*/*.png", 659 * 20),
+    "omniglot/images_evaluation.zip": ("*/*/*.png", 659 * 20),
+    "celeba/img_align_celeba": ("*.jpg", 202_599),
+    "celeba/img_align_celeba.zip": ("*.jpg", 202_599),
+    "modelnet40_ply_hdf5_2048": ("*.h5", 7),
+    "modelnet40_normal_resampled": ("*/*.txt", 12_311),
+    "ModelNet40": ("*/*/*.off", 12_311),
+}
+SIZES = {"cifar-100-binary/train.bin": 50_000 * 3_074, "cifar-100-binary/test.bin": 10_000 * 3_074}

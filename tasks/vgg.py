@@ -1,0 +1,223 @@
+"""A VGG network that learns to name the images of CIFAR-100, for the 512 numbers that it makes of each on the way.
+
+The clustering of CIFAR-100 (tasks/image_clustering.py) does not look at images but at what this network has learned to
+see in them: the 512 numbers just before its last layer.  When it is trained, those of all images are written to the
+folder `features` of the run; and of the real CIFAR-100 also to MINISETS_DATA, if it is the most accurate so far.
+
+    python -m tasks.vgg --preset quick
+    python -m tasks.vgg --preset paper --width 32
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autograd import Tensor, backend, cross_entropy, no_grad
+from minisets.nn import ConvNorm, Dropout, Linear, Module
+from minisets.optim import SGD, cosine
+from tasks.data import cifar100, features
+from tasks.data.cifar100 import CLASSES, PER_CLASS, Images
+from tasks.data.features import Features
+from tasks.data.options import Data, data_option
+from tasks.figures import learning_curves
+from tasks.options import SYNTHETIC, Stepping, option
+from tasks.run import TEST, TRAINING, WEIGHTS, Run, say, stream
+
+BLOCKS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3)}  # convolutions at each size of the image
+EPOCH = 4  # a purpose of random numbers beside those of tasks/run.py: the order of the images
+SHIFT = 4  # pixels that an image is moved by at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Data, Stepping):
+    data: str = data_option("cifar100")
+    depth: int = option(16, "layers with weights, as VGG networks are named", choices=tuple(BLOCKS))
+    width: int = option(64, "channels of the first convolutions; the last have eight times as many", least=1)
+    dropout: float = option(0.5, "probability of dropping each of the 512 numbers in training")
+    steps: int = option(78_000, "training steps", least=1)
+    batch: int = option(128, "images in a step", least=1)
+    lr: float = option(0.05, "learning rate of SGD at the start; it falls to 0 along a cosine")
+    momentum: float = option(0.9, "momentum of SGD")
+    weight_decay: float = option(5e-4, "weight decay")
+    per_class: int = option(500, "training images of each class that the stand-in makes up", least=1)
+    validation_images: int = option(1_000, "test images to evaluate on while training", least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("dropout", "momentum"):
+            self.require(getattr(self, name) < 1, f"--{name} must lie between 0 and 1, given {getattr(self, name)}")
+
+
+TITLE = "A VGG network on CIFAR-100"
+LABELS = QUICK_LABELS = ()
+PRESETS = {
+    "quick": {
+        "depth": 11,
+        "width": 12,
+        "steps": 900,
+        "batch": 64,
+        "per_class": 100,
+        "evaluate_every": 100,
+        "save_every": 100,
+        "log_every": 20,
+    },
+    "paper": {},
+}
+COLUMNS = {"Accuracy": "test accuracy", "Training accuracy": "training accuracy"}
+REFERENCES: dict[str, dict[str, str]] = {}
+REFERENCE_OPTIONS = ()
+NOTES = (
+    "The paper names a VGG network and its accuracy, and nothing else: how deep and wide it is and how it is trained",
+    "is ours.  Training accuracy: with flips and shifts left out.",
+)
+
+
+# ---- data ---------------------------------------------------------------------------------------------------------
+
+
+def images(config: Config, part: str) -> Images:
+    if config.data != SYNTHETIC:
+        return cifar100.load(part)
+    count = config.per_class if part == "train" else max(config.per_class * PER_CLASS["test"] // PER_CLASS["train"], 1)
+    return cifar100.synthetic(part, count)
+
+
+class Colours:
+    """What is subtracted from the pixels and what they are divided by, for each of the three colours."""
+
+    def __init__(self, pixels: np.ndarray) -> None:
+        some = pixels[:: max(len(pixels) // 5_000, 1)]
+        self.mean = some.mean(axis=(0, 2, 3), keepdims=True)
+        self.spread = some.std(axis=(0, 2, 3), keepdims=True) + 1e-6
+
+    def __call__(self, pixels: np.ndarray, dtype: str) -> np.ndarray:
+        return ((pixels - self.mean) / self.spread).astype(dtype)
+
+
+def chosen(config: Config, step: int, N: int) -> np.ndarray:
+    """Which images a step sees: each once in an epoch, in the epoch's own order."""
+    batch = min(config.batch, N)
+    epoch, i = divmod(step, N // batch)
+    return stream(config.seed, EPOCH, epoch).permutation(N)[i * batch : (i + 1) * batch]
+
+
+def augmented(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Images (B, 3, H, W) moved by up to SHIFT pixels, with zeros coming in, and every other one mirrored."""
+    B, _, H, W = X.shape
+    X = np.pad(X, ((0, 0), (0, 0), (SHIFT, SHIFT), (SHIFT, SHIFT)))
+    down, right = rng.integers(0, 2 * SHIFT, size=(2, B, 1), endpoint=True)
+    mirror = rng.random((B, 1)) < 0.5
+    rows = down + np.arange(H)
+    columns = right + np.where(mirror, np.arange(W)[::-1], np.arange(W))
+    return X[np.arange(B)[:, None, None], :, rows[:, :, None], columns[:, None, :]].transpose(0, 3, 1, 2)
+
+
+# ---- model --------------------------------------------------------------------------------------------------------
+
+
+class VGG(Module):
+    """Convolutions of 3 × 3 with batch normalisation; after each block the image is halved; then FC(512, ReLU), FC(100)
+
+    Simonyan and Zisserman (2014), for images of 32 × 32: these are down to one pixel after five blocks.
+    """
+
+    def __init__(self, depth: int, width: int, dropout: float, rng: np.random.Generator) -> None:
+        self.blocks, c = [], 3
+        for times, count in zip((1, 2, 4, 8, 8), BLOCKS[depth], strict=True):
+            block = []
+            for _ in range(count):
+                block.append(ConvNorm(c, times * width, rng=rng))
+                c = times * width
+            self.blocks.append(block)
+        self.hidden, self.head = Linear(c, features.D, rng=rng), Linear(features.D, CLASSES, rng=rng)
+        self.dropout = Dropout(dropout, rng=rng)
+
+    def features(self, X: Any) -> Tensor:
+        """(N, 3, 32, 32) -> (N, 512), the layer just before the last one."""
+        for block in self.blocks:
+            for layer in block:
+                X = layer(X)
+            N, c, H, W = X.shape
+            X = X.reshape(N, c, H // 2, 2, W // 2, 2).max(axis=(3, 5))
+        return self.hidden(X.reshape(N, c), relu=True)
+
+    def forward(self, X: Any) -> Tensor:
+        return self.head(self.dropout(self.features(X)))
+
+
+def network(config: Config) -> VGG:
+    net = VGG(config.depth, config.width, config.dropout, stream(config.seed, WEIGHTS))
+    return net.astype(config.dtype).to(config.device)
+
+
+# ---- training -----------------------------------------------------------------------------------------------------
+
+
+def train(config: Config, run: Run) -> dict[str, float]:
+    net, (pixels, labels), test = network(config), images(config, "train"), images(config, "test")
+    colours = Colours(pixels)
+    optimizer = SGD(net.parameters(), config.lr, momentum=config.momentum, weight_decay=config.weight_decay)
+    schedule = cosine(config.lr, config.steps)
+    some = stream(0, TEST).permutation(len(test.labels))[: config.validation_images]
+    for step in run.steps(net, optimizer):
+        optimizer.lr = schedule(step)
+        which = chosen(config, step, len(labels))
+        X = augmented(colours(pixels[which], config.dtype), stream(config.seed, TRAINING, step))
+        X, z = (backend.to_device(a, config.device) for a in (X, labels[which]))
+        loss = cross_entropy(net(Tensor(X)), labels=z)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        run.log(loss)
+        if run.due(config.evaluate_every):
+            run.record(Accuracy=accuracy(net, extracted(net, Images(test.pixels[some], test.labels[some]), colours)))
+
+    parts = {part: extracted(net, images(config, part), colours) for part in features.PARTS}
+    scores = {part: accuracy(net, parts[part]) for part in features.PARTS}
+    keep(run.folder.path / "features", config, parts, scores["test"])
+    return {"Accuracy": scores["test"], "Training accuracy": scores["train"]}
+
+
+def extracted(net: VGG, images: Images, colours: Colours) -> Features:
+    """The 512 numbers of each image, as the network sees it in evaluation."""
+    net.eval()
+    weight, vectors = net.head.weight, np.empty((len(images.labels), features.D), "float32")
+    with no_grad():
+        for i in range(0, len(vectors), 250):
+            X = backend.to_device(colours(images.pixels[i : i + 250], weight.dtype.name), weight.device)
+            vectors[i : i + 250] = net.features(Tensor(X)).numpy()
+    net.train()
+    return Features(vectors, images.labels)
+
+
+def accuracy(net: VGG, found: Features) -> float:
+    """The fraction of images whose class has the largest of the 100 outputs."""
+    scores = found.vectors @ net.head.weight.numpy() + net.head.bias.numpy()
+    return float((scores.argmax(axis=1) == found.labels).mean())
+
+
+def keep(folder: Path, config: Config, parts: dict[str, Features], score: float) -> None:
+    """Write the features to the run's folder, and those of real images, if none are better, to the data folder."""
+    about = {"data": config.data, "accuracy": score, "depth": config.depth, "width": config.width, "seed": config.seed}
+    features.save(folder, parts, about)
+    say(f"  features of all images: {folder}")
+    common = features.place()
+    if config.data != SYNTHETIC and (not common.exists() or features.about(common)["accuracy"] < score):
+        features.save(common, parts, about)
+        say(f"  the most accurate so far, and therefore also in {common}")
+
+
+FIGURES = {
+    "learning_curves": learning_curves({"loss": ("training loss", 1), "Accuracy": ("accuracy on some test images", 1)})
+}
+
+
+if __name__ == "__main__":
+    from tasks.command import main
+
+    sys.exit(main(["train", "vgg", *sys.argv[1:]]))
