@@ -35,7 +35,7 @@ from tasks.data.features import D
 from tasks.data.options import OnData, data_option
 from tasks.figures import by_label, learning_curves, protocol
 from tasks.folder import Folder
-from tasks.options import AUTO, SYNTHETIC, UsageError, option
+from tasks.options import AUTO, SYNTHETIC, option
 from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
 
 SIGMA_FLOOR = 0.1  # of a feature whose standard deviation over all images is 1
@@ -82,6 +82,15 @@ class Config(OnData):
         if self.features:
             data = features.about(Path(self.features))["data"]
             self.require(data == self.data, f"--features {self.features} are of the data {data}, not of {self.data}")
+        folder = self.folder()
+        labels = features.load(folder, "train").labels if folder else features.synthetic_labels()
+        counts = np.unique(labels, return_counts=True)[1]
+        fewest = int(np.sort(counts)[: self.k].sum())
+        self.require(
+            len(counts) >= self.k and fewest >= self.n_max,
+            f"there are {len(counts)} classes, of which some {self.k} have only {fewest:,} images: too few for sets of "
+            f"--k {self.k} classes and up to --n-max {self.n_max:,} images",
+        )
 
 
 TITLE = "Amortized clustering of CIFAR-100"
@@ -124,12 +133,6 @@ class Pool:
         self.vectors, labels = features.standardise(found)
         self.on_device = backend.to_device(self.vectors.astype(config.dtype), config.device)
         self.classes = [np.flatnonzero(labels == c) for c in np.unique(labels)]
-        fewest = sum(sorted(map(len, self.classes))[: config.k])
-        if len(self.classes) < config.k or fewest < config.n_max:
-            raise UsageError(
-                f"there are {len(self.classes)} classes, of which some {config.k} have only {fewest:,} images; too few "
-                f"for sets of up to --n-max {config.n_max:,}"
-            )
 
     def draw(self, config: Config, rng: np.random.Generator, B: int, ragged: bool) -> tuple:
         """B sets: which images (B, n), the mask (B, n), and to which of its k classes each image belongs (B, n).

@@ -52,6 +52,11 @@ class Config(Data, Stepping):
         for name in ("dropout", "momentum"):
             self.require(getattr(self, name) < 1, f"--{name} must lie between 0 and 1, given {getattr(self, name)}")
 
+    def require_data(self) -> None:
+        super().require_data()
+        for part in features.PARTS:
+            cifar100.load(part)  # a damaged file shows now, and not when the run has begun
+
 
 TITLE = "A VGG network on CIFAR-100"
 LABELS = QUICK_LABELS = ()

@@ -71,11 +71,13 @@ def test_a_batch_has_one_size_and_depends_on_seed_and_step_alone():
     assert first[0].shape[0] == 3 and (first[0][~first[1]] == 0).all()
 
 
-def test_too_few_images_are_refused():
-    with pytest.raises(UsageError, match="some 4 have only 80 images; too few for sets of up to --n-max 100"):
-        Pool(config(n_max=100))
+def test_too_few_images_are_refused(tmp_path: Path):
+    with pytest.raises(UsageError, match=r"some 4 have only 2,000 images: too few for sets of --k 4 .* --n-max 2,001"):
+        config(n_max=2_001).check()
     with pytest.raises(UsageError, match="there are 100 classes, of which some 101 have"):
-        Pool(config(k=101))
+        config(k=101).check()
+    assert main(["train", "image_clustering", "--k", "101", "--out", str(tmp_path / "run")]) == 2
+    assert not (tmp_path / "run").exists()
 
 
 # ---- 512 dimensions -------------------------------------------------------------------------------------------------
@@ -179,15 +181,16 @@ def test_which_features_are_taken(tmp_path: Path, monkeypatch):
     assert Config().data == "synthetic" and Config().folder() is None
     with pytest.raises(DataError, match=r"holds no features of images: .*python -m tasks.vgg makes them"):
         Config(data="cifar100").check()
-    features.save(features.place(), {"train": some(400)}, {"data": "cifar100", "accuracy": 0.7})
+    features.save(features.place(), {"train": some(4_000)}, {"data": "cifar100", "accuracy": 0.7})
     assert Config().data == "cifar100" and Config().folder() == features.place()
-    Config().check()
+    with pytest.raises(UsageError, match="there are 100 classes, of which some 4 have only"):
+        Config().check()
+    Config(n_min=50, n_max=60).check()
     assert Config(data="synthetic").folder() is None
     other = tmp_path / "other"
     features.save(other, {"train": Features(*some(400))}, {"data": "synthetic", "accuracy": 0.7})
     mine = Config(features=str(other))
     assert mine.data == "synthetic" and mine.folder() == other
-    mine.check()
     with pytest.raises(UsageError, match="other are of the data synthetic, not of cifar100"):
         Config(features=str(other), data="cifar100").check()
     pool = Pool(Config(features=str(other), n_min=1, n_max=2, k=2))

@@ -113,6 +113,15 @@ def test_real_images_leave_their_features_in_the_data_folder_if_none_are_better(
     assert features.about(features.place())["seed"] == 9
 
 
+def test_a_damaged_file_shows_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
+    (tmp_path / "cifar-100-binary").mkdir()
+    (tmp_path / "cifar-100-binary/train.bin").write_bytes(records([5]))
+    (tmp_path / "cifar-100-binary/test.bin").write_bytes(records([5])[1:])
+    assert main(["train", "vgg", "--out", str(tmp_path / "run")]) == 2
+    assert "test.bin has 3,073 bytes" in capsys.readouterr().err and not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

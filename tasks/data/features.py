@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minisets.files import whole
-from tasks.data.cifar100 import CLASSES, COARSE
+from tasks.data.cifar100 import CLASSES, COARSE, PER_CLASS
 from tasks.data.store import DataError, data_folder
 from tasks.folder import Folder, read_json, sentences
 
@@ -100,7 +100,14 @@ def standardise(features: Features) -> Features:
 # ---- the stand-in ---------------------------------------------------------------------------------------------------
 
 
-def synthetic(per_class: int = 500, seed: int = 0) -> Features:
+FAMILY, OWN, WITHIN, NOISE = 1.0, 0.7, 0.5, 0.5  # how far families, classes and images lie apart: standard deviations
+
+
+def synthetic_labels(per_class: int = PER_CLASS["train"]) -> np.ndarray:
+    return np.repeat(np.arange(CLASSES), per_class)
+
+
+def synthetic(per_class: int = PER_CLASS["train"], seed: int = 0) -> Features:
     """Vectors with the structure of a network's features, made up from a seed: 100 classes in 20 families of 5.
 
     x = max(A (family + class + within) + noise, 0): what tells classes apart, and most of what differs within a class,
@@ -111,11 +118,8 @@ def synthetic(per_class: int = 500, seed: int = 0) -> Features:
     family = np.repeat(rng.standard_normal((COARSE, r)), CLASSES // COARSE, axis=0)
     centre = FAMILY * family + OWN * rng.standard_normal((CLASSES, r))  # (classes, r)
     spread = WITHIN * rng.uniform(0.5, 1.5, size=(CLASSES, r))
-    labels = np.repeat(np.arange(CLASSES), per_class)
+    labels = synthetic_labels(per_class)
     hidden = centre[labels] + spread[labels] * rng.standard_normal((len(labels), r))
     vectors = hidden.astype("float32") @ A.astype("float32")
     vectors += NOISE * rng.standard_normal(vectors.shape, dtype="float32")
     return Features(np.maximum(vectors, 0), labels)
-
-
-FAMILY, OWN, WITHIN, NOISE = 1.0, 0.7, 0.5, 0.5
