@@ -183,7 +183,7 @@ class Detector(Module):
 def _keep_the_size(layers: Sequential, gain: float) -> None:
     """Weights from U(±√(gain / fan_in)), 6 where ReLU follows and 3 where not, and biases of 0.
 
-    From PyTorch's U(±√(1 / fan_in)), what tells two faces apart would shrink from layer to layer, to a fiftieth after
+    From PyTorch's U(±√(1 / fan_in)), what tells two faces apart would shrink from layer to layer, to a hundredth after
     these seven, beneath biases that all faces share; networks then stay for long with one number for each face.
     """
     for name, parameter in layers.named_parameters():

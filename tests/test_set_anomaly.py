@@ -136,7 +136,7 @@ def test_the_layers_are_those_of_the_table():
 
 
 def test_what_tells_faces_apart_is_not_lost_on_the_way():
-    """From weights of PyTorch's default, z would vary from face to face a fiftieth as much as it does here."""
+    """From weights of PyTorch's default, z would vary from face to face a hundredth as much as it does here."""
     net = task.network(Config(data="synthetic", size=32))
     net.eval()
     with no_grad():
