@@ -21,7 +21,8 @@ demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (
 	$(BIN)/minisets train clustering --preset quick --arch "ISAB (16) + PMA" --out runs/demo
 
 tables: $(VENV)/.ready          ## make the tables of docs/results anew from the runs that are stored there
-	@for task in max_regression clustering clustering_large runtime; do \
+	@for task in max_regression unique_characters clustering clustering_large image_clustering vgg set_anomaly \
+	        point_cloud runtime; do \
 	    $(BIN)/minisets table $$task --runs docs/results/$$task --format markdown > docs/results/$$task.md || exit 1; \
 	done
 
