@@ -183,7 +183,7 @@ class Detector(Module):
 def _keep_the_size(layers: Sequential, gain: float) -> None:
     """Weights from U(±√(gain / fan_in)), 6 where ReLU follows and 3 where not, and biases of 0.
 
-    From PyTorch's U(±√(1 / fan_in)), what tells two faces apart begins a hundredth as large.  On the stand-in the choice
+    From PyTorch's U(±√(1 / fan_in)), what tells two faces apart begins a hundredth as large.  On the stand-in this
     decides whether preset quick tells networks apart (one seed, 600 steps, 200 validation sets): SAB + PMA has an AUROC
     of 0.86 from these weights and 0.81 from PyTorch's, rFF + Pooling 0.81 from these.
     """
