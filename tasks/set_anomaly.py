@@ -62,8 +62,8 @@ class Config(OnData):
 TITLE = "Set anomaly detection"
 LABELS = ROWS["set_anomaly"]
 PRESETS = {
-    # Small images make a step cheap; with more sets to learn from, a larger learning rate and the authors' blocks,
-    # networks come to differ in few steps.  More test sets, or chance would be as large as some differences.
+    # Small images make a step cheap.  The rest was chosen, by SAB + PMA on validation sets, so that networks come to
+    # differ in few steps.  More test sets, or chance would be as large as some differences.
     "quick": {
         "batch": 16,
         "lr": 5e-4,
@@ -183,8 +183,9 @@ class Detector(Module):
 def _keep_the_size(layers: Sequential, gain: float) -> None:
     """Weights from U(±√(gain / fan_in)), 6 where ReLU follows and 3 where not, and biases of 0.
 
-    From PyTorch's U(±√(1 / fan_in)), what tells two faces apart would shrink from layer to layer, to a hundredth after
-    these seven, beneath biases that all faces share; networks then stay for long with one number for each face.
+    From PyTorch's U(±√(1 / fan_in)), what tells two faces apart begins a hundredth as large.  On the stand-in this
+    decides whether preset quick tells networks apart (one seed, 600 steps, 200 validation sets): SAB + PMA has an AUROC
+    of 0.86 from these weights and 0.81 from PyTorch's, rFF + Pooling 0.81 from these.
     """
     for name, parameter in layers.named_parameters():
         parameter.data *= gain**0.5 if name.endswith("weight") else 0.0
