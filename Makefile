@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 comma  := ,
 
-.PHONY: help test test-gpu demo tables lint format clean
+.PHONY: help test test-gpu test-plain demo tables lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## what there is to make
@@ -15,6 +15,9 @@ test: $(VENV)/.ready            ## install and run the whole suite with branch c
 
 test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
 	$(BIN)/python -m pytest -n auto tests/gpu tests/test_double.py
+
+test-plain: $(VENV)/.ready      ## the suite as if the folders of faster forms had been deleted
+	PYTHONPATH=tests/without_fast $(BIN)/python -m pytest -n auto
 
 demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and draw what it found
 	rm -rf runs/demo
@@ -29,6 +32,7 @@ tables: $(VENV)/.ready          ## make the tables of docs/results anew from the
 lint: $(VENV)/.ready            ## what CI asks of the style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: $(VENV)/.ready          ## mend the style
 	$(BIN)/ruff check --fix .
@@ -47,4 +51,4 @@ $(VENV)/.ready-gpu: $(VENV)/.ready
 
 clean:                          ## remove all that was made
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
-	rm -rf $(VENV) build runs .pytest_cache .hypothesis .ruff_cache .coverage *.egg-info
+	rm -rf $(VENV) build runs .pytest_cache .hypothesis .ruff_cache .mypy_cache .coverage *.egg-info

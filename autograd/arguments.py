@@ -18,7 +18,7 @@ all, plain floating arrays stand in for them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,35 +26,67 @@ import numpy as np
 from autograd import backend
 from autograd.backend import Array
 
+A_LIST = ("Sequence[Array]", Sequence[Array])  # the annotation of an input that is a list, as text or evaluated
 
-def arranger(function: Callable[..., Any]) -> Callable[[tuple, dict], tuple[tuple, dict]]:
-    """A function that sorts the arguments of a call into inputs and settings, by the signature of a pure op.
 
-    Callers may give every parameter by place or by name, and *xs as one list: softmax(x, 0) is softmax(x, axis=0),
-    and concatenate(*xs, axis=0) is called as concatenate([x, y], axis=1).
+class _Words(str):
+    """An annotation that help() shows as these words."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Parameters:
+    """The parameters of a pure op: inputs, which are positional, and settings, which are keyword-only.
+
+    Callers may give every parameter by place or by name: softmax(x, 0) is softmax(x, axis=0).
     """
-    parameters = list(inspect.signature(function).parameters.values())
-    input_names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    parameter_names = [p.name for p in parameters]
-    takes_a_list = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if takes_a_list and len(input_names) > 1:
-        raise TypeError(f"{function.__name__}: an op of *xs takes no other inputs")
-    for_callers = inspect.Signature([p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters])
 
-    def arrange(arguments: tuple, keywords: dict) -> tuple[tuple, dict]:
-        k, names = len(input_names), parameter_names[: len(arguments)]
-        if k <= len(arguments) == len(names) and keywords.keys().isdisjoint(names) and not takes_a_list:
-            return arguments[:k], dict(zip(names[k:], arguments[k:], strict=True), **keywords)  # nearly every call
-        bound = for_callers.bind(*arguments, **keywords)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        parameters = list(inspect.signature(function).parameters.values())
+        self.name, self.check = function.__name__, getattr(function, "check", None)
+        self.inputs = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+        self.settings = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        self.takes_a_list = any(p.annotation in A_LIST for p in parameters if p.name in self.inputs)
+        self.by_place = -1 if self.takes_a_list else len(self.inputs)  # how many arguments are the inputs, in order
+        self.several = self.takes_a_list or len(self.inputs) > 1
+        if self.takes_a_list and len(self.inputs) > 1:
+            raise TypeError(f"{self.name}: an op of a list takes no other inputs")
+        self.for_callers = inspect.Signature(
+            [p.replace(kind=p.POSITIONAL_OR_KEYWORD, annotation=self._for_help(p)) for p in parameters],
+            return_annotation=_Words("Tensor"),
+        )
+
+    def _for_help(self, p: inspect.Parameter) -> _Words:
+        accepted = "Tensor | array | number" if p.name in self.inputs else "array"
+        return _Words(str(p.annotation).replace("Array", accepted) if p.annotation is not p.empty else accepted)
+
+    def sorted(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The inputs and the settings of any other call, with what was left out at its default."""
+        bound = self.for_callers.bind(*arguments, **keywords)
         bound.apply_defaults()
         values = bound.arguments
-        inputs = tuple(values.pop(name) for name in input_names)
-        return tuple(inputs[0]) if takes_a_list else inputs, values
+        inputs = tuple(values.pop(name) for name in self.inputs)
+        if self.takes_a_list:
+            if not isinstance(inputs[0], list | tuple):
+                raise TypeError(f"{self.name} takes a list of Tensors: {self.name}([x, y], axis=0)")
+            inputs = tuple(inputs[0])
+            if not inputs:
+                raise ValueError(f"{self.name} needs at least one Tensor, given an empty list")
+        return inputs, values
 
-    return arrange
+
+def converted(
+    name: str, inputs: Sequence[Any], arrays: Sequence[Any], settings: dict[str, Any], tensor: type[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arrays of the inputs, and the settings, as the table above says; `tensor` is the type Tensor."""
+    of_tensors = [x.data for x in inputs if isinstance(x, tensor)]
+    common = _common_array(name, of_tensors or [x for x in arrays if backend.is_array(x)])
+    arrays = [_as_input(x, common) for x in arrays]
+    return arrays, {key: _as_setting(name, key, value, common, tensor) for key, value in settings.items()}
 
 
-def common_array(name: str, arrays: list[Array]) -> Array | None:
+def _common_array(name: str, arrays: Sequence[Array]) -> Array | None:
     """The first floating array among the Tensors', which sets dtype and device; two that disagree are refused."""
     common = None
     for array in arrays:
@@ -62,8 +94,6 @@ def common_array(name: str, arrays: list[Array]) -> Array | None:
             continue
         if common is None:
             common = array
-        elif array.dtype is common.dtype and type(array) is np.ndarray is type(common):
-            continue  # nearly always
         elif array.dtype != common.dtype:
             raise TypeError(
                 f"{name} of a {common.dtype} and a {array.dtype} Tensor: convert one of them with .astype, "
@@ -75,8 +105,8 @@ def common_array(name: str, arrays: list[Array]) -> Array | None:
     return common
 
 
-def as_input(value: Any, common: Array | None) -> Any:
-    """What the table above says of an input."""
+def _as_input(value: Any, common: Array | None) -> Any:
+    """What the table says of an input."""
     if value is common or value is None:
         return value
     if isinstance(value, np.generic) and common is not None:  # before the next line: np.float64 is also a float
@@ -91,16 +121,20 @@ def as_input(value: Any, common: Array | None) -> Any:
         raise TypeError(f"an array of real numbers was expected, given one of dtype {value.dtype}")
     if common is None:
         return value
-    if value.dtype is common.dtype and type(value) is np.ndarray is type(common):
-        return value  # nearly always
     value = backend.beside(value, common)
     return value if value.dtype.kind == "b" else value.astype(common.dtype, copy=False)
 
 
-def as_setting(value: Any, common: Array | None) -> Any:
-    """What it says of a setting."""
+def _as_setting(name: str, key: str, value: Any, common: Array | None, tensor: type[Any]) -> Any:
+    """What it says of a setting.  A Tensor that wants a gradient would never get it."""
     if isinstance(value, tuple):
-        return tuple(as_setting(part, common) for part in value)
+        return tuple(_as_setting(name, key, part, common, tensor) for part in value)
+    if isinstance(value, tensor):
+        if value.requires_grad:
+            raise TypeError(
+                f"{name}: {key} is a constant, so no gradient would reach the Tensor given; .detach() it first"
+            )
+        value = value.data
     if isinstance(value, np.generic):
         return value.item()
     if common is None or not backend.is_array(value):

@@ -8,12 +8,8 @@ CuPy is imported when a GPU is first asked for and never before: the project run
 
 from __future__ import annotations
 
-import ctypes
 import re
 import sys
-import tracemalloc
-from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -30,8 +26,10 @@ class DeviceError(RuntimeError):
 def array_module(*values: Any) -> ModuleType:
     """The module that computes with these values: cupy if one of them is a CuPy array, otherwise numpy."""
     cupy = sys.modules.get("cupy")  # nobody can hold a CuPy array before somebody has imported cupy
-    if cupy is not None and any(isinstance(value, cupy.ndarray) for value in values):
-        return cupy
+    if cupy is not None:
+        for value in values:
+            if isinstance(value, cupy.ndarray):
+                return cupy
     return np
 
 
@@ -41,7 +39,7 @@ def on_gpu(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """True for a NumPy or CuPy array (a NumPy scalar is none)."""
+    """True for a NumPy or CuPy array (a NumPy scalar is not one)."""
     return isinstance(value, np.ndarray) or on_gpu(value)
 
 
@@ -59,7 +57,7 @@ def to_device(array: Array, device: str) -> Array:
         raise ValueError(f"unknown device {device!r}; expected 'cpu', 'cuda' or 'cuda:1'")
     if device == "cpu":
         return to_host(array)
-    cupy = _import_cupy(device)
+    cupy = import_cupy(device)
     _, _, index = device.partition(":")
     if not index:
         return cupy.asarray(array)
@@ -90,7 +88,8 @@ def gpu() -> ModuleType:
     return sys.modules["cupy"]
 
 
-def _import_cupy(device: str) -> ModuleType:
+def import_cupy(device: str) -> ModuleType:
+    """The module cupy, for a device that was asked for, or a sentence about what is missing."""
     try:
         import cupy
     except ImportError:
@@ -126,62 +125,3 @@ def log_gamma(array: Array) -> Array:
     import cupyx.scipy.special
 
     return cupyx.scipy.special.gammaln(array)
-
-
-def describe(device: str) -> dict[str, str]:
-    """What the device is, in words: a GPU with its driver and versions."""
-    if device == "cpu":
-        return {"device": "cpu", "numpy": np.__version__}
-    cupy = _import_cupy(device)
-    runtime, about = cupy.cuda.runtime, cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
-
-    def version(number: int) -> str:  # 12090 is 12.9
-        return f"{number // 1000}.{number % 1000 // 10}"
-
-    driver = Path("/proc/driver/nvidia/version")  # Linux has it; elsewhere CUDA's version has to do
-    found = re.search(r"\d+\.\d+(\.\d+)?", driver.read_text()) if driver.exists() else None
-    return {
-        "GPU": about["name"].decode(),
-        "compute capability": f"{about['major']}.{about['minor']}",
-        "memory": f"{about['totalGlobalMem'] / 2**30:.1f} GiB",
-        "driver": (f"{found[0]}, " if found else "") + f"for CUDA {version(runtime.driverGetVersion())}",
-        "CUDA": version(runtime.runtimeGetVersion()),
-        "cupy": cupy.__version__,
-    }
-
-
-def synchronize(device: str) -> None:
-    """Wait until a GPU has done what it was given; a CPU is never behind."""
-    if device != "cpu":
-        _import_cupy(device).cuda.get_current_stream().synchronize()
-
-
-def keep_memory() -> bool:
-    """Ask the C library to keep freed memory for the next arrays; True if it can (glibc).
-
-    By default it hands every large array back to the kernel when it is freed and asks for it anew a moment later, page
-    by page.  A training step makes arrays of the same sizes again and again, and is faster without that.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError, TypeError):  # another C library has no such function
-        return False
-    M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2  # as malloc.h numbers them
-    return bool(mallopt(M_MMAP_MAX, 0) & mallopt(M_TRIM_THRESHOLD, 2**31 - 1) & mallopt(M_TOP_PAD, 64 * 2**20))
-
-
-def peak_memory(function: Callable[[], Any], device: str) -> int:
-    """The most bytes that arrays made by the function held at one time."""
-    if device != "cpu":
-        pool = _import_cupy(device).get_default_memory_pool()
-        pool.free_all_blocks()
-        before = pool.total_bytes()
-        function()
-        return pool.total_bytes() - before  # the pool keeps what it once had
-    tracemalloc.start()  # NumPy tells it of every array
-    try:
-        before, _ = tracemalloc.get_traced_memory()
-        function()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()

@@ -1,145 +1,98 @@
-"""Which form of an op runs: the plain one, which says what is computed, or a fast one, which computes the same.
+"""Faster forms: other ways to compute what a formula says, attached to it from outside.
 
-An op is first of all a formula, written in NumPy in ops/.  For the few in which a training step spends its time there
-is a second form in fast/, with the same arguments and the same results up to rounding.  Such an op asks `fast(...)` on
-one line of its own; whether fast forms are on, and how large a piece is, is decided on this page:
+An op, a block or an optimizer is first of all its formula, written in NumPy where it belongs; that is its plain form,
+and it knows of no other.  A faster form computes the same up to rounding.  It attaches itself to the plain one, and
+says which calls it serves; all others are left to the plain form:
 
-    with plain_forms():      only plain ones, for study and for tests that compare the two
+    @form_of(linear, "compute", serves=lambda wanted, x, weight, bias: x.size > 0)
+    def fast_linear(wanted, x, weight, bias): ...          # returns y and pull, as tape.apply wants them
+
+    @form_of(MAB, "forward", serves=lambda self, X, Y, mask=None, mask_x=None: ...)
+    def fast_mab(self, X, Y, mask=None, mask_x=None): ...
+
+`serves` takes any call that the plain form takes, and must not raise.  This file is the one place where a form is
+chosen.  Faster forms are in autograd/fast (on the CPU), autograd/kernels (on a GPU) and minisets/fast (of whole
+blocks), which the packages import last; without these folders everything still works.
+
+    with plain_forms():      faster forms are detached, for study and for tests that compare the two
     MINISETS_PLAIN=1         the same for a whole process
-
-A fast form is for NumPy arrays.  It cuts them into pieces that fit into a cache, takes all of its steps with one piece
-before it goes on to the next, and gives the pieces to threads.  For CuPy arrays kernels/ has the place of fast/, and
-`fused(...)` is what an op asks.
 """
 
 from __future__ import annotations
 
 import contextlib
-import contextvars
-import math
+import functools
 import os
-from collections.abc import Iterator
-from typing import NamedTuple
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-import numpy as np
+F = TypeVar("F", bound=Callable[..., Any])
 
-from autograd import threads
-from autograd.backend import Array, on_gpu
 
-PIECE = 2**18  # numbers of a matrix in a piece: 1 MB in float32
-BLOCK = 2**19  # scores in a block of attention: 2 MB
-QUERIES = 32  # in a block of attention at least, however many keys there are
-LANES = 8  # shares of attention to make at least, where it is large; of a convolution, at most
-ROWS = 256  # windows of a convolution in a piece at least, however large they are
+@dataclass
+class Attached:
+    """A function that has faster forms: where it is found, its plain form, and the others, tried in this order.
 
-nothing = contextlib.nullcontext()
-_plain = contextvars.ContextVar("plain", default=os.environ.get("MINISETS_PLAIN", "0") not in ("", "0"))
+    The owner is what has the function as an attribute: an op has `compute`, a Module's class `forward`, an optimizer's
+    class `step`.
+    """
+
+    owner: Any
+    name: str
+    plain: Callable[..., Any]
+    forms: list[tuple[Callable[..., bool], Callable[..., Any]]] = field(default_factory=list)
+
+    def chooser(self) -> Callable[..., Any]:
+        """What takes the place of the plain form: the first form that serves the call."""
+        plain, forms = self.plain, self.forms
+
+        @functools.wraps(plain)
+        def choose(*arguments: Any, **keywords: Any) -> Any:
+            for serves, form in forms:
+                if serves(*arguments, **keywords):
+                    return form(*arguments, **keywords)
+            return plain(*arguments, **keywords)
+
+        return choose
+
+
+_attached: dict[tuple[int, str], Attached] = {}
+_lock = threading.Lock()
+_plain = int(os.environ.get("MINISETS_PLAIN", "0") not in ("", "0"))  # how many want plain forms at present
+
+
+def form_of(owner: Any, name: str, *, serves: Callable[..., bool]) -> Callable[[F], F]:
+    """Attach the decorated function to owner.name, for the calls that it serves."""
+
+    def attach(form: F) -> F:
+        if name not in vars(owner):
+            raise ValueError(f"{owner!r} has no {name} of its own to attach a form to")
+        with _lock:
+            attached = _attached.setdefault((id(owner), name), Attached(owner, name, getattr(owner, name)))
+            attached.forms.append((serves, form))
+            if len(attached.forms) == 1 and not _plain:  # the chooser of the first form sees those to come
+                setattr(owner, name, attached.chooser())
+        return form
+
+    return attach
 
 
 @contextlib.contextmanager
 def plain_forms() -> Iterator[None]:
-    """Inside `with plain_forms():` no fast form runs, and BLAS has all of its threads."""
-    token = _plain.set(True)
+    """Inside `with plain_forms():` only plain forms are used, in all threads of the process."""
+    _count_plain(1)
     try:
         yield
     finally:
-        _plain.reset(token)
+        _count_plain(-1)
 
 
-def one_level_of_threads() -> contextlib.AbstractContextManager[None]:
-    """What the tape computes in: the ops use threads, and BLAS does not; with plain forms it is the other way round."""
-    return nothing if _plain.get() else threads.calm
-
-
-def fast(*arrays: Array | None) -> bool:
-    """Whether fast forms are on, and the arrays are NumPy's and of one floating dtype."""
-    if _plain.get():
-        return False
-    given = [x for x in arrays if x is not None]
-    return all(type(x) is np.ndarray and x.dtype == given[0].dtype and x.dtype.kind == "f" for x in given)
-
-
-def fused(*arrays: Array | None) -> bool:
-    """Whether fast forms are on, and the arrays are CuPy's and of one dtype that the kernels serve."""
-    if _plain.get():
-        return False
-    given = [x for x in arrays if x is not None]
-    dtype = given[0].dtype
-    return dtype in (np.float32, np.float64) and all(on_gpu(x) and x.dtype == dtype for x in given)
-
-
-def small(x: Array) -> bool:
-    """Whether an array is too small to be worth another thread."""
-    return x.size < PIECE
-
-
-def row_pieces(rows: int, width: int) -> list[slice]:
-    """The rows of a matrix in pieces of about PIECE numbers.
-
-    Why not smaller?  Threads take turns at Python's lock between two NumPy calls, and to wake up one that waits for it
-    takes tens of microseconds: with short calls they mostly wait.  So a small matrix is one piece; one of PIECE numbers
-    is two.
-    """
-    size = rows * width
-    step = max(math.ceil(rows / max(math.ceil(size / PIECE), 2 if size >= PIECE else 1)), 1)
-    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
-
-
-def image_shares(N: int, places: int, window: int, channels: int) -> list[list[slice]]:
-    """N images for a convolution, in at most LANES shares of several pieces each.
-
-    A piece has about PIECE numbers in its windows, `places` of them an image, and at least ROWS windows, so that it is
-    worth the reading of a large kernel.  Each share adds up a gradient of the kernel of its own: hence not too many.
-    """
-    width = min(max(window, channels), max(PIECE // ROWS, 1))
-    pieces = row_pieces(N, places * width)
-    count = min(LANES, len(pieces))
-    return [pieces[len(pieces) * i // count : len(pieces) * (i + 1) // count] for i in range(count)]
-
-
-class Share(NamedTuple):
-    """What a thread takes at a time of attention over B sets with h heads: some of each, and some of the queries."""
-
-    sets: slice
-    heads: slice
-    queries: slice
-    rows: int  # queries in a block
-    lane: int = 0  # counts the shares that have the same sets and heads
-
-    @property
-    def where(self) -> tuple[slice, slice]:
-        return self.sets, self.heads
-
-
-def attention_shares(B: int, h: int, n: int, m: int, e: int) -> list[Share]:
-    """Small sets go together, large ones are divided, so that a block has about BLOCK scores.
-
-    QUERIES are always taken together, so with more than BLOCK / QUERIES keys a block is larger.
-    """
-    everything = slice(0, n)
-    if h * n * m <= BLOCK:  # several sets with all of their heads
-        return [Share(sets, slice(0, h), everything, n) for sets in row_pieces(B, h * (n * m + (n + m) * e))]
-    if n * m <= BLOCK:  # several heads of one set
-        heads = [slice(i, min(i + BLOCK // (n * m), h)) for i in range(0, h, BLOCK // (n * m))]
-        return [Share(slice(b, b + 1), some, everything, n) for b in range(B) for some in heads]
-    rows = min(max(BLOCK // m, QUERIES), n)  # queries of one head of one set
-    lanes = max(1, min(math.ceil(LANES / (B * h)), n // rows))
-    bounds = [n * i // lanes for i in range(lanes + 1)]
-    return [
-        Share(slice(b, b + 1), slice(j, j + 1), slice(*bounds[i : i + 2]), rows, i)
-        for b in range(B)
-        for j in range(h)
-        for i in range(lanes)
-    ]
-
-
-def keep_weights(B: int, h: int, n: int, m: int) -> bool:
-    """Whether attention keeps its weights for backward: of small sets, as long as they are not too many."""
-    return n * m <= BLOCK and B * h * n * m <= 8 * BLOCK
-
-
-def few_key_shares(B: int, n: int, width: int) -> list[tuple[slice, slice]]:
-    """Which sets, and which of their queries: several sets together if they are small, else pieces of each."""
-    if n * width < PIECE:
-        return [(sets, slice(0, n)) for sets in row_pieces(B, n * width)]
-    return [(slice(b, b + 1), rows) for b in range(B) for rows in row_pieces(n, width)]
+def _count_plain(change: int) -> None:
+    global _plain
+    with _lock:
+        before, _plain = _plain, _plain + change
+        if bool(before) != bool(_plain):
+            for attached in _attached.values():
+                setattr(attached.owner, attached.name, attached.plain if _plain else attached.chooser())

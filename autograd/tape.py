@@ -5,20 +5,20 @@ The chain rule answers for all of them at once, in one walk from the loss back t
 gradient ∂loss/∂x, an array of x's shape.  Then
 
     x ───► op ───► y ───► op ───► loss      forward: each op computes its output
-    gx ◄── vjp ◄── gy ◄── vjp ◄── 1         backward: each op turns the gradient of its output into that of its input
+    gx ◄── pull ◄─ gy ◄── pull ◄─ 1         backward: each op turns the gradient of its output into that of its input
 
-A vjp ("vector-Jacobian product") is the function gy ↦ gx = (∂y/∂x)ᵀ gy.  An op is written as a pure function of plain
-arrays that returns its value together with a vjp for each of its inputs:
+To pull a gradient back through an op is to compute gx = (∂y/∂x)ᵀ gy, a "vector-Jacobian product", vjp for short.  An op
+is written as a pure function of plain arrays that returns its value together with a vjp for each of its inputs:
 
     @op
     def multiply(x, w):
-        return x * w, (lambda g: g * w, lambda g: g * x)      # (ops/elementwise.py also lets the shapes broadcast)
+        return x * w, (lambda g: g * w, lambda g: g * x)
 
-Called on Tensors that want a gradient, it leaves behind a Node that remembers these vjps.  The Nodes form a graph, and
+Called on Tensors that want a gradient, it leaves behind a Node that remembers how to pull.  The Nodes form a graph, and
 backward walks it.  For two Tensors x and w made with requires_grad=True (leaves), loss = multiply(x, w).sum() gives
 
-    Node 0  multiply   parents: leaf x, leaf w   vjps: g ↦ g * w, g ↦ g * x
-    Node 1  sum        parents: Node 0           vjps: g ↦ g copied to every element
+    Node 0  multiply   parents: leaf x, leaf w   pull: g ↦ (g * w, g * x)
+    Node 1  sum        parents: Node 0           pull: g ↦ (g copied to every element,)
 
     loss.backward()    gradients that have arrived             what happens next
                        {Node 1: 1}                             Node 1 sends ones to its parent
@@ -32,55 +32,32 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ParamSpec
 
 import numpy as np
 
-from autograd import backend, forms
-from autograd.arguments import arranger, as_input, as_setting, common_array
+from autograd import backend
+from autograd.arguments import Parameters, converted
 from autograd.backend import Array
-
-Vjp = Callable[[Array], Array]
-
-
-@dataclasses.dataclass(frozen=True)
-class Together:
-    """In place of a vjp for each input: one function that computes all of the gradients that are wanted in one go.
-
-    for_wanted is told with True or False for each input whether its gradient is wanted, and returns g ↦ (gx, gw, ...),
-    of which only the entries wanted are looked at.  Each of them is a new array that the op itself lets go of, so that
-    backward may add to it in place and a leaf may keep it without a copy; shared=True says that this is not so.
-    """
-
-    for_wanted: Callable[[tuple[bool, ...]], Callable[[Array], tuple[Array | None, ...]]]
-    shared: bool = False
-
-
-Result = tuple[Array, Vjp | tuple[Vjp | None, ...] | Together]  # what a pure op returns: its value, and its vjps
-
-OPS: dict[str, Callable[..., Any]] = {}  # every op and composite by name, so that tests can demand a case of each
-
-_births = itertools.count()  # numbers the Nodes in the order in which they are made
-_recording = contextvars.ContextVar("recording", default=True)  # per thread; False inside no_grad()
-
+from autograd.methods import Methods
+from autograd.registry import registered
 
 # ---- what the graph is made of --------------------------------------------------------------------------------------
 
 
-class Tensor:
+class Tensor(Methods):
     """An array that takes part in differentiation.
 
     data           the numbers, a NumPy array or, on a GPU, a CuPy array; not copied from what was given
-    requires_grad  True for a leaf, which wants a gradient, and for what gradients pass on their way to one
+    requires_grad  True for a leaf, which wants a gradient, and for any Tensor computed from one
     node           the Node of the op that made it; None for a leaf, and for constants
     grad           after backward(), the gradient as an array; only leaves get one, and it adds up until set to None
 
-    operators.py gives it + * @ [] and methods such as .sum(), each of them an op.  As a key of a dictionary it is known
-    by its identity.
+    What + * @ [] mean is written in operators.py, methods such as .sum() in methods.py: each is an op.  .shape, .dtype
+    and the like are the array's.  As a key of a dictionary a Tensor is known by its identity.
     """
 
     __slots__ = ("data", "grad", "node", "requires_grad")
@@ -99,12 +76,6 @@ class Tensor:
                 f"requires_grad=True needs float32 or float64 data, given {self.dtype}; convert it with .astype"
             )
 
-    shape = property(lambda self: self.data.shape)
-    dtype = property(lambda self: self.data.dtype)
-    ndim = property(lambda self: self.data.ndim)
-    size = property(lambda self: self.data.size)
-    device = property(lambda self: backend.device_of(self.data))
-
     def backward(self, seed: Any = None) -> None:
         """Add the gradient of Σ seed ⊙ self to the .grad of each leaf; for a single number the seed may be left out."""
         backward(self, seed)
@@ -113,31 +84,29 @@ class Tensor:
         """The same numbers as a constant: gradients stop here."""
         return Tensor(self.data)
 
-    def item(self) -> float:
-        """The single number in this Tensor, as a Python number."""
-        return self.data.item()
-
-    def numpy(self) -> np.ndarray:
-        """The numbers as a NumPy array: shared on the CPU, copied from a GPU."""
-        return backend.to_host(self.data)
-
 
 class Node:
     """What an op leaves behind: whom to send gradients to, and how to compute them.
 
     It refers to other Nodes and to leaves, but not to the Tensors in between: an array computed on the way stays alive
-    only if a vjp uses it (or a person holds on to it).
+    only if pull uses it (or a person holds on to it).
     """
 
-    __slots__ = ("birth", "dtype", "fresh", "op", "parents", "shape", "vjps")
+    __slots__ = ("birth", "dtype", "op", "parents", "pull", "shape")
 
-    def __init__(self, op: str, y: Array, parents: list[Node | Tensor], vjps: list[Vjp], fresh: bool) -> None:
+    births = itertools.count()
+
+    def __init__(self, op: str, y: Array, parents: list[Node | Tensor | None], pull: Pull) -> None:
         self.op = op
-        self.birth = next(_births)
-        self.shape, self.dtype = y.shape, y.dtype  # what a gradient sent here must look like; leaves have these too
-        self.parents = parents  # the inputs that want a gradient: each its Node, or a leaf itself
-        self.vjps: list[Vjp] | None = vjps  # one for each parent; None when backward has been here
-        self.fresh = fresh  # whether what they return are new arrays
+        self.birth = next(Node.births)  # numbers the Nodes in the order in which they are made
+        self.shape, self.dtype = y.shape, y.dtype  # what a gradient sent here must look like; a leaf has them too
+        self.parents = parents  # for each input its Node, or a leaf itself; None for one that wants no gradient
+        self.pull: Pull | None = pull  # from g to a gradient for each input; None once backward has used it
+
+
+Vjp = Callable[[Array], Array]  # from the gradient of the output to that of one input
+Pull = Callable[[Array], Sequence[Any]]  # the same for all inputs, an array each; what nobody wants may be None
+Result = tuple[Array, Any]  # what a pure op returns: its value, and its vjps (see op, below)
 
 
 # ---- backward -------------------------------------------------------------------------------------------------------
@@ -147,31 +116,32 @@ def backward(output: Tensor, seed: Any = None) -> None:
     """Walk the graph from the output to the leaves, freeing it on the way, and add to each leaf's .grad."""
     # What has arrived so far, by receiver: a Node inside the graph, or a leaf at its edge.
     gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
-    ours: set[Node | Tensor] = set()  # whose gradient is a new array, which nobody else can hold
-    with forms.one_level_of_threads():
-        for node in _youngest_first(output.node):
-            _send_to_parents(node, gradients, ours)  # takes the node itself out of the dictionary: leaves remain
+    for node in _youngest_first(output.node):
+        g = gradients.pop(node)  # in the end only leaves are left
+        for parent, gx in zip(node.parents, node.pull(g), strict=True):
+            if parent is None:
+                continue
+            gx = _fitted(gx, parent, node.op)
+            gradients[parent] = gradients[parent] + gx if parent in gradients else gx  # not +=: gx may be shared
+        node.parents, node.pull = [], None
+    leaf: Any
     for leaf, g in gradients.items():
-        if leaf.grad is None:
-            # A copy, for g may be shared: x + w sends one g to both.
-            xp = backend.array_module(g)
-            leaf.grad = xp.asarray(g) if leaf in ours else xp.array(g)
-        else:
-            leaf.grad += g  # in place, which the copy made safe
+        # A copy, because g may be shared: x + w sends one g to both.
+        leaf.grad = backend.array_module(g).array(g) if leaf.grad is None else leaf.grad + g
 
 
-def _youngest_first(root: Node | None) -> list[Node]:
+def _youngest_first(root: Node | None) -> list[Any]:
     """Every Node that the root was computed from, and the root, each before the Nodes it was itself computed from.
 
     Why this order?  A value used twice receives two gradients, and both must have arrived before their sum travels on;
     so whoever used a value must come before the Node that made it.  A Node is always made after its parents.  Hence
-    from the youngest to the oldest is such an order: it is enough to find the Nodes and to sort them by birth.
+    youngest to oldest is such an order: it is enough to find the Nodes and to sort them by birth.
     """
-    waiting = [root] if root is not None else []  # a loop, not recursion: graphs are deeper than Python's stack
+    waiting = [root] if root is not None else []  # a loop, not recursion: graphs can be deeper than Python's stack
     found = set(waiting)
     while waiting:
         node = waiting.pop()
-        if node.vjps is None:
+        if node.pull is None:
             raise RuntimeError(
                 f"backward through {node.op}, whose graph an earlier backward has freed; compute the forward again, "
                 "or add the losses up and call backward once"
@@ -183,27 +153,25 @@ def _youngest_first(root: Node | None) -> list[Node]:
     return sorted(found, key=lambda node: node.birth, reverse=True)
 
 
-def _send_to_parents(node: Node, gradients: dict[Node | Tensor, Array], ours: set[Node | Tensor]) -> None:
-    """Compute the gradients of a Node's parents from its own, then free what it had kept for that."""
-    g = gradients.pop(node)
-    for parent, vjp in zip(node.parents, node.vjps, strict=True):
-        gx = vjp(g)
-        if getattr(gx, "shape", None) != parent.shape or gx.dtype != parent.dtype:
-            given = f"{gx.dtype} of shape {gx.shape}" if hasattr(gx, "shape") else repr(gx)
-            raise ValueError(
-                f"the derivative of {node.op} returned {given} "
-                f"as the gradient of an input that is {parent.dtype} of shape {parent.shape}"
-            )
-        if parent not in gradients:
-            gradients[parent] = gx
-            if node.fresh:
-                ours.add(parent)
-        elif parent in ours:
-            gradients[parent] += gx
-        else:
-            gradients[parent] = gradients[parent] + gx
-            ours.add(parent)
-    node.parents, node.vjps = [], None
+def _fitted(gx: Array, parent: Node | Tensor, op: str) -> Array:
+    """The gradient of a parent in the parent's shape.
+
+    An input that was broadcast was copied, and a number that was copied receives the gradients of all its copies: they
+    are summed, here for all ops.  A gradient that fits in no such way, or has another dtype, is refused.
+    """
+    shape = getattr(gx, "shape", None)
+    if shape == parent.shape and gx.dtype == parent.dtype:
+        return gx
+    if shape is not None and gx.dtype == parent.dtype:
+        added = len(shape) - len(parent.shape)
+        copied = [added + i for i, size in enumerate(parent.shape) if size == 1]
+        if added >= 0 and all(shape[added + i] == size or size == 1 for i, size in enumerate(parent.shape)):
+            return gx.sum(axis=(*range(added), *copied), keepdims=True).reshape(parent.shape)
+    given = repr(gx) if shape is None else f"{gx.dtype} of shape {shape}"
+    raise ValueError(
+        f"the derivative of {op} returned {given} "
+        f"as the gradient of an input that is {parent.dtype} of shape {parent.shape}"
+    )
 
 
 def _seed(output: Tensor, seed: Any) -> Array:
@@ -230,92 +198,86 @@ def _seed(output: Tensor, seed: Any) -> Array:
 
 # ---- how ops record -------------------------------------------------------------------------------------------------
 
+P = ParamSpec("P")
+_recording = contextvars.ContextVar("recording", default=True)  # per thread; False inside no_grad()
 
-def op(function: Callable[..., Result]) -> Callable[..., Tensor]:
+
+def op(function: Callable[P, Result]) -> Callable[P, Tensor]:
     """Turn a pure function of arrays, which returns (y, vjps), into a function of Tensors, and enter it in OPS.
 
     The positional parameters of the pure function are the op's inputs; callers give Tensors, or constants: arrays,
-    numbers, lists.  Its keyword-only parameters are settings, always constants.  `*xs` stands for a list of inputs.
-    How a call's arguments become the arrays that the pure function sees is the business of arguments.py.
+    numbers, lists.  A parameter xs: Sequence[Array] stands for a list of inputs.  Its keyword-only parameters are
+    settings, always constants.  How the arguments of a call become arrays is the business of arguments.py.
 
-    vjps has an entry for each input, None where there is no derivative (the condition of a where); with a single
-    input it may be the vjp alone, and an op whose gradients share their work returns a Together.  The vjps of inputs
-    that want no gradient are dropped on the spot, never called, and with them goes what they alone would have used.
+    vjps has an entry for each input, None where there is no derivative (the condition of a where; such an input must
+    not want one).  The vjp of an input that wants no gradient is dropped on the spot, with what it alone would have
+    used.  With a single input it may be the vjp alone.  An op whose gradients share their work returns one function,
+    g ↦ (gx, gw, …).
+
+    Arrays that an op cannot compute with are refused beforehand, by a function of the same parameters: @checked_by.
     """
-    name, arrange = function.__name__, arranger(function)
+    pure: Callable[..., Result] = function
+    name, parameters = function.__name__, Parameters(function)
+
+    def compute(wanted: Sequence[bool], *arrays: Any, **settings: Any) -> tuple[Array, Pull]:
+        result = pure(arrays, **settings) if parameters.takes_a_list else pure(*arrays, **settings)
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise TypeError(f"{name} must return a pair: its value and its vjps")
+        y, vjps = result
+        if callable(vjps):
+            return y, (vjps if parameters.several else lambda g: (vjps(g),))
+        if len(vjps) != len(arrays):
+            raise TypeError(f"{name} of {len(arrays)} input(s) returned {len(vjps)} vjp(s); one for each is needed")
+        kept = [vjp if wants else None for vjp, wants in zip(vjps, wanted, strict=True)]
+        return y, lambda g: [vjp(g) if vjp is not None else None for vjp in kept]
 
     @functools.wraps(function)
-    def lifted(*arguments: Any, **keywords: Any) -> Tensor:
-        inputs, settings = arrange(arguments, keywords)
-        arrays = [x.data if isinstance(x, Tensor) else x for x in inputs]
-        tensors = [x.data for x in inputs if isinstance(x, Tensor)] or [x for x in arrays if backend.is_array(x)]
-        common = common_array(name, tensors)  # whose dtype and device rule
-        arrays = [x if x is common else as_input(x, common) for x in arrays]
-        settings = {key: as_setting(_constant(name, key, value), common) for key, value in settings.items()}
-        try:
-            with forms.one_level_of_threads():
-                result = function(*arrays, **settings)
-        except ValueError as error:
-            shapes = ", ".join(str(x.shape) for x in arrays if hasattr(x, "shape"))
-            raise ValueError(f"{name} of {shapes}: {error}") from error
-        return _record(name, result, inputs)
+    def lifted(*inputs: Any, **settings: Any) -> Tensor:
+        if len(inputs) != parameters.by_place or not settings.keys() <= parameters.settings:
+            inputs, settings = parameters.sorted(inputs, settings)
+        return apply(name, lifted.compute, inputs, settings, parameters.check)  # type: ignore[attr-defined]
 
-    OPS[name] = lifted
-    lifted.pure = function
-    return lifted
+    # `compute` is looked up at each call, so that another function may be put in its place.
+    lifted.pure, lifted.compute = function, compute  # type: ignore[attr-defined]
+    lifted.__signature__ = parameters.for_callers  # type: ignore[attr-defined]
+    return registered(lifted)
 
 
-def _record(name: str, result: Result, inputs: tuple) -> Tensor:
-    """The output as a Tensor, with a Node if some input wants a gradient and we are not inside no_grad()."""
-    if not (isinstance(result, tuple) and len(result) == 2):
-        raise TypeError(f"{name} must return a pair: its value and its vjps")
-    y, vjps = result
-    fresh = isinstance(vjps, Together) and not vjps.shared
-    if isinstance(vjps, Together):
-        vjps = _apart(vjps, tuple(isinstance(x, Tensor) and x.requires_grad for x in inputs))
-    vjps = vjps if isinstance(vjps, tuple | list) else (vjps,)
-    if len(vjps) != len(inputs):
-        raise TypeError(f"{name} of {len(inputs)} input(s) returned {len(vjps)} vjp(s); it must return one for each")
-    parents, kept = [], []
-    if _recording.get():
-        for x, vjp in zip(inputs, vjps, strict=True):
-            if isinstance(x, Tensor) and x.requires_grad and vjp is not None:
-                parents.append(x.node or x)
-                kept.append(vjp)
-    output = Tensor(y, requires_grad=bool(parents))
-    if parents:
-        output.node = Node(name, output.data, parents, kept, fresh)
+def apply(name: str, compute: Any, inputs: Sequence[Any], settings: dict[str, Any], check: Any = None) -> Tensor:
+    """What every op does: unwrap Tensors, compute y and pull, and leave a Node behind if some gradient is wanted.
+
+    compute(wanted, *arrays, **settings) is told of each input whether its gradient is wanted.
+    """
+    arrays = [x.data if isinstance(x, Tensor) else x for x in inputs]
+    if not _all_tensors_alike(inputs, settings):
+        arrays, settings = converted(name, inputs, arrays, settings, Tensor)
+    recording = _recording.get()
+    wanted = [recording and isinstance(x, Tensor) and x.requires_grad for x in inputs]
+    try:
+        if check is not None:
+            check(*arrays, **settings)
+        y, pull = compute(wanted, *arrays, **settings)
+    except ValueError as error:
+        shapes = ", ".join(str(x.shape) for x in arrays if hasattr(x, "shape"))
+        raise ValueError(f"{name} of {shapes}: {error}") from error
+    output = Tensor(y)
+    if True in wanted:
+        output.requires_grad = True
+        parents = [(x.node or x) if wants else None for x, wants in zip(inputs, wanted, strict=True)]
+        output.node = Node(name, output.data, parents, pull)
     return output
 
 
-def _apart(together: Together, wanted: tuple[bool, ...]) -> tuple[Vjp, ...]:
-    """A vjp for each input; the first to be called computes for all."""
-    pull, left = together.for_wanted(wanted), []  # left: the gradients that are still to be fetched
-
-    def vjp(g: Array, i: int) -> Array:
-        if not left:
-            left[:] = pull(g)
-        gradient, left[i] = left[i], None  # let go of it, so that whoever receives it can free it
-        return gradient
-
-    return tuple(functools.partial(vjp, i=i) for i in range(len(wanted)))
+def _all_tensors_alike(inputs: Sequence[Any], settings: dict[str, Any]) -> bool:
+    """True if nothing needs to be converted: Tensors of one dtype in NumPy (or None), and settings but no arrays."""
+    dtype = getattr(inputs[0], "dtype", None) if inputs else None
+    for x in inputs:
+        if x is not None and not (type(x) is Tensor and type(x.data) is np.ndarray and x.data.dtype is dtype):
+            return False
+    return {type(value) for value in settings.values()} <= _AS_THEY_ARE
 
 
-def _constant(name: str, key: str, value: Any) -> Any:
-    """The value of a setting with its Tensors unwrapped; one that wants a gradient would never get it."""
-    if isinstance(value, tuple):
-        return tuple(_constant(name, key, part) for part in value)
-    if not isinstance(value, Tensor):
-        return value
-    if value.requires_grad:
-        raise TypeError(f"{name}: {key} is a constant, so no gradient would reach the Tensor given; .detach() it first")
-    return value.data
-
-
-def composite(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter in OPS a function that is made of ops, and so has their derivatives."""
-    OPS[function.__name__] = function
-    return function
+_AS_THEY_ARE = {type(None), bool, int, float, str}
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ list until none is left.  The pieces are cut by size alone and their results are
 result has the same bits whatever the number of threads.
 
 BLAS, which multiplies matrices for NumPy, has threads of its own.  Two kinds of threads on the same cores are slower
-than either, so inside `calm` BLAS keeps to one; the ops cut up what is large themselves.
+than either, so inside `single_threaded_blas` BLAS keeps to one; the ops cut up what is large themselves.
 
 How many threads: MINISETS_THREADS, or else as many as BLAS would take, which has read OPENBLAS_NUM_THREADS or
 OMP_NUM_THREADS.  Where the BLAS is one that cannot be told (Apple's, or on Windows), one thread, and BLAS has its own.
@@ -24,7 +24,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath  # the library in which NumPy calls BLAS
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined] # the library in which NumPy calls BLAS
 
 
 def _find_blas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
@@ -72,7 +72,7 @@ def use(threads: int) -> Iterator[None]:
         _count = before
 
 
-def each(function: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
+def parallel_map(function: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
     """[function(piece) for piece in pieces], by all threads together.
 
     NumPy is told not to warn of invalid values: with rows shorter than a vector register BLAS computes with what lies
@@ -144,8 +144,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_helpers)
 
 
-class _Calm:
-    """Inside `with calm:` BLAS keeps to one thread; it may be entered again inside, and from several threads."""
+class _SingleThreadedBlas:
+    """Inside `with single_threaded_blas:` BLAS keeps to one thread.
+
+    It may be entered again inside, and from several threads.
+    """
 
     def __init__(self) -> None:
         self.inside, self.before, self.lock = 0, 1, threading.Lock()
@@ -165,4 +168,4 @@ class _Calm:
                 _blas[1](self.before)
 
 
-calm = _Calm()
+single_threaded_blas = _SingleThreadedBlas()

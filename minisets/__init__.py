@@ -3,15 +3,27 @@
 import autograd
 
 if getattr(autograd, "PROJECT", None) != "minisets":
-    raise ImportError(
-        "minisets brings its own package named 'autograd', but Python found another one at "
-        f"{getattr(autograd, '__file__', None) or list(autograd.__path__)}; run pip uninstall autograd and then "
-        "pip install --force-reinstall --no-deps minisets, or keep the two apart in virtual environments"
-    )
+    from minisets.clash import sentence
 
+    raise ImportError(sentence(autograd))
+
+from autograd import __version__
 from minisets.architectures import build
-from minisets.attention import Multihead, record_attention
+from minisets.attention import Multihead
 from minisets.blocks import ISAB, MAB, PMA, SAB, rFF
-from minisets.masks import pad, unpad
 from minisets.pooling import Dotprod, Pooling, rFFp
+from minisets.ragged import pad, unpad
+from minisets.recording import record_attention
 from minisets.style import STYLES, Style
+
+__all__ = [
+    "ISAB", "MAB", "PMA", "SAB", "STYLES", "Dotprod", "Multihead", "Pooling", "Style", "__version__", "build", "pad",
+    "rFF", "rFFp", "record_attention", "unpad",
+]  # fmt: skip
+
+# Attach the faster forms of blocks.  Whoever deletes their folder still has all of the above.
+try:
+    import minisets.fast
+except ModuleNotFoundError as _error:
+    if not (_error.name or "").startswith(("minisets.fast", "autograd.fast", "autograd.kernels")):
+        raise

@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from autograd import Tensor
-from minisets.attention import whole_number
 from minisets.blocks import ISAB, PMA, SAB, rFF
+from minisets.checks import whole_number
 from minisets.nn import Dropout, Linear, Module
+from minisets.nn.drawing import Row, count
+from minisets.nn.sequential import through
 from minisets.pooling import Dotprod, Pooling, rFFp
-from minisets.style import Style, resolve
-
-POOLS = (PMA, Pooling, Dotprod)
+from minisets.style import CHOICES, Style, resolve
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,8 @@ def build(
     """
     if task not in PLANS:
         raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(PLANS)}")
+    for name in choices.keys() - {*CHOICES, "ln"}:
+        raise TypeError(f"build has no setting {name!r}; {_nearest_setting(name)}")
     row, plan, style = parse(label), PLANS[task], resolve(style, choices)
     if d is None:
         d = plan.d_attention if plan.d_attention and row.encoder in ("sab", "isab") else plan.d
@@ -184,16 +187,18 @@ def build(
     drop = Dropout(plan.dropout if dropout is None else dropout, rng=rng)
     drops = [drop] if drop.p else []
 
-    fc, inputs = {"last": plan.last, "rng": rng}, (d_in, *[d] * (plan.blocks - 1))
+    widths, inputs = [d] * plan.rff, (d_in, *[d] * (plan.blocks - 1))
+    encoder: Sequence[Module]
     match row.encoder:
         case "rff":
-            encoder = [rFF(d_in, *[d] * plan.rff, **fc)]
+            encoder = [rFF(d_in, *widths, last=plan.last, rng=rng)]
         case "rffp-mean" | "rffp-max":
-            encoder = [rFFp(d_in, *[d] * plan.rff, pooling=row.encoder.removeprefix("rffp-"), form=form, **fc)]
+            kind = row.encoder.removeprefix("rffp-")
+            encoder = [rFFp(d_in, *widths, pooling=kind, form=form, last=plan.last, rng=rng)]
         case "sab":
             encoder = [SAB(a, d, heads, style=style, rng=rng) for a in inputs]
         case "isab":
-            encoder = [ISAB(a, d, heads, row.m, style=style, rng=rng) for a in inputs]
+            encoder = [ISAB(a, d, heads, row.m or 0, style=style, rng=rng) for a in inputs]
     if row.pooling == "pma":
         pma, sabs = PMA(d, heads, k, style=style, rng=rng), range(plan.sabs)
         decoder = [*drops, pma, *drops, *(SAB(d, d, heads, style=style, rng=rng) for _ in sabs)]
@@ -206,6 +211,30 @@ def build(
     return Network(label, encoder, decoder, head, widths=(d_in, d, d_out), outputs=outputs, per_seed=per_seed)
 
 
+_SETTINGS = {
+    "d_in": "the width of the elements", "d_out": "the width of an output", "rng": "a NumPy Generator",
+    "task": "an experiment of the paper", "d": "the width of the network", "heads": "the number of heads",
+    "outputs": "vectors returned for a set", "dropout": "a probability", "form": "of rFFp",
+    "style": "a name or a Style", **dict.fromkeys(CHOICES, "a choice of the style"),
+}  # fmt: skip
+_BY_OTHER_NAMES = {
+    "d": ("width", "hidden", "dim", "d_model", "dim_hidden", "hidden_size", "features"),
+    "heads": ("num_heads", "n_heads", "nhead", "h"),
+    "d_in": ("dim_input", "in_features", "input_dim"),
+    "d_out": ("dim_output", "out_features", "output_dim"),
+    "outputs": ("num_outputs", "k", "seeds"),
+}
+
+
+def _nearest_setting(name: str) -> str:
+    """What somebody who wrote this name may have meant."""
+    meant = [ours for ours, others in _BY_OTHER_NAMES.items() if name.lower() in others]
+    meant = meant or difflib.get_close_matches(name, _SETTINGS, n=1)
+    if meant:
+        return f"did you mean {meant[0]} ({_SETTINGS[meant[0]]})?"
+    return f"the settings are {', '.join(_SETTINGS)}"
+
+
 class Network(Module):
     """y = head(decoder(encoder(X))): blocks that keep the set, layers that pool it and go on, and a last linear map.
 
@@ -215,44 +244,31 @@ class Network(Module):
     def __init__(
         self,
         label: str,
-        encoder: list[Module],
-        decoder: list[Module],
+        encoder: Sequence[Module],
+        decoder: Sequence[Module],
         head: Linear,
         *,
         widths: tuple[int, int, int],
         outputs: int,
         per_seed: bool,
     ) -> None:
-        self.encoder, self.decoder, self.head = encoder, decoder, head
+        self.encoder, self.decoder, self.head = list(encoder), list(decoder), head
         self.label, self.outputs, self.per_seed = label, outputs, per_seed
         self.d_in, self.d, self.d_out = widths
 
     def forward(self, X: Any, mask: Any = None) -> Tensor:
-        for block in self.encoder:
-            X = block(X, mask)  # (B, n, d)
-        for layer in self.decoder:
-            X = layer(X, mask) if isinstance(layer, POOLS) else layer(X)  # (B, k, d) from the pooling on
-        *batch, k, d = X.shape
-        Y = self.head(X if self.per_seed else X.reshape(*batch, k * d)).reshape(*batch, self.outputs, self.d_out)
+        Z = through([*self.encoder, *self.decoder], X, mask)  # (B, k, d)
+        *batch, k, d = Z.shape
+        Y = self.head(Z if self.per_seed else Z.reshape(*batch, k * d)).reshape(*batch, self.outputs, self.d_out)
         return Y[..., 0, :] if self.outputs == 1 else Y
 
-    def __str__(self) -> str:
+    def rows(self) -> Iterator[Row]:
         """As a person would draw it: each layer in the paper's notation, the shape that leaves it, its parameters."""
-        rows = [("X", f"(B, n, {self.d_in})", 0)]
-        rows += [(block.notation, f"(B, n, {self.d})", _count(block)) for block in self.encoder]
-        k = "n"
-        for layer in self.decoder:
-            k = getattr(layer, "k", k)  # what is left of the set, from the pooling on
-            rows.append((layer.notation, f"(B, {k}, {self.d})", _count(layer)))
+        yield "", "X", f"(B, n, {self.d_in})", 0
+        k: Any = "n"
+        for layer in [*self.encoder, *self.decoder]:
+            if getattr(layer, "pools", False):
+                k = getattr(layer, "k", "k")  # what is left of the set
+            yield "", getattr(layer, "notation", type(layer).__name__), f"(B, {k}, {self.d})", count(layer)
         out = f"(B, {self.d_out})" if self.outputs == 1 else f"(B, {self.outputs}, {self.d_out})"
-        rows.append((self.head.notation, out, _count(self.head)))
-        wide = max(len(notation) for notation, _, _ in rows)
-        counts = [f"{count:,}" if count else "" for _, _, count in rows]
-        lines = [
-            f"  {row[0]:{wide}}   {row[1]:14}{count:>10}".rstrip() for row, count in zip(rows, counts, strict=True)
-        ]
-        return "\n".join([f"{self.label}: {_count(self):,} parameters", *lines])
-
-
-def _count(module: Module) -> int:
-    return sum(p.size for p in module.parameters())
+        yield "", self.head.notation, out, count(self.head)

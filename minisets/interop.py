@@ -21,7 +21,7 @@ from autograd import Tensor
 from autograd.backend import Array
 from minisets.architectures import Network
 from minisets.blocks import ISAB, MAB, PMA, SAB, rFF
-from minisets.nn import Dropout, Linear, Module
+from minisets.nn import Dropout, LayerNorm, Linear, Module
 from minisets.state import fit, overwrite
 from minisets.style import STYLES
 
@@ -55,13 +55,14 @@ def _names(module: Module, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
     if isinstance(module, Network):
         yield from _network_names(module)
     elif isinstance(module, MAB):
-        if module.style not in (STYLES["authors"], dataclasses.replace(STYLES["authors"], norm="post")):
+        styles = STYLES["authors"], dataclasses.replace(STYLES["authors"], norm="post")
+        if module.style not in styles or not isinstance(module.rff, rFF):
             raise ValueError("the authors' parameters fit blocks of style 'authors' (with ln=True or False) alone")
-        attention = module.attention
-        for name, layer in {"fc_q": attention.q, "fc_k": attention.k, "fc_v": attention.v, "fc_o": module.ff}.items():
+        attention, (fc_o,) = module.attention, module.rff.layers
+        for name, layer in {"fc_q": attention.q, "fc_k": attention.k, "fc_v": attention.v, "fc_o": fc_o}.items():
             yield from _names(layer, f"{prefix}{name}.")
         for name, norm in {"ln0": module.norm_h, "ln1": module.norm_out}.items():
-            if norm is not None:
+            if isinstance(norm, LayerNorm):
                 yield f"{prefix}{name}.weight", norm.gamma
                 yield f"{prefix}{name}.bias", norm.beta
     elif isinstance(module, SAB):

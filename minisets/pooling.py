@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 
-from autograd import Tensor, attention, max_pool, mean_pool, relu
+from autograd import Tensor, attention, max_pool, mean_pool, relu, softmax
 from autograd.backend import Array
-from minisets.attention import record, weights
-from minisets.blocks import layers_in_words
-from minisets.masks import enter, hide
-from minisets.nn import Linear, Module, init
+from minisets.checks import check_widths, whole_number
+from minisets.masks import SetModule, zero_masked
+from minisets.nn import Linear, init
+from minisets.notation import layers_in_words
 
 
 def pool(X: Tensor, kind: str, mask: Array | None = None) -> Tensor:
-    """(B, n, d) -> (B, d): the mean, sum or max of the elements present; 0 for an empty set."""
+    """(B, n, d) -> (B, 1, d): the mean, sum or max of the elements present; 0 for an empty set."""
     if kind == "mean":
-        return mean_pool(X, axis=-2, mask=mask)
-    if kind == "max":
-        return max_pool(X, axis=-2, mask=mask)
-    return hide(X, mask).sum(axis=-2)
-
-
-def _as_row(y: Tensor) -> Tensor:
-    """(B, d) -> (B, 1, d)"""
+        y = mean_pool(X, axis=-2, mask=mask)
+    elif kind == "max":
+        y = max_pool(X, axis=-2, mask=mask)
+    else:
+        y = zero_masked(X, mask).sum(axis=-2)
     return y.reshape(*y.shape[:-1], 1, y.shape[-1])
 
 
@@ -36,42 +32,45 @@ def _require_kind(kind: str) -> str:
     return kind
 
 
-class Pooling(Module):
+class Pooling(SetModule):
     """y = mean, sum or max of the elements, (B, n, d) -> (B, 1, d); the paper's "simple pooling" is the mean."""
 
-    k = 1  # vectors that are left of a set
+    pools, k = True, 1  # k: vectors that are left of a set
 
     def __init__(self, d: int, kind: str = "mean") -> None:
-        self.d, self.kind = d, _require_kind(kind)
+        if isinstance(d, str):
+            raise TypeError(f"Pooling takes the width of the elements first: Pooling(64, {d!r})")
+        self.d_in, self.kind = whole_number("d", d), _require_kind(kind)
         self.notation = kind
 
-    def forward(self, Z: Any, mask: Any = None) -> Tensor:
-        Z, mask = enter("Pooling", Z, mask, self.d)
-        return _as_row(pool(Z, self.kind, mask))
+    def forward(self, Z: Tensor, mask: Array | None = None) -> Tensor:
+        return pool(Z, self.kind, mask)
 
 
-class Dotprod(Module):
+class Dotprod(SetModule):
     """y = Σ aᵢ zᵢ,     a = softmax over the set of ⟨s, zᵢ⟩ / √d, with one learned vector s: (B, n, d) -> (B, 1, d).
 
     The paper names this baseline without writing it out ("dot product attention based weighted sum pooling"); this is
     the plainest form that fits the name: attention by one seed, without projections, heads or residual.
     """
 
-    k, attends = 1, True
+    pools, k = True, 1
 
     def __init__(self, d: int, *, rng: np.random.Generator) -> None:
-        self.notation = f"Dotprod({d})"
+        self.d_in, self.notation = whole_number("d", d), f"Dotprod({d})"
         self.s = init.xavier_uniform(rng, (1, d), fan_in=d, fan_out=1)
+        self.scale = 1 / math.sqrt(d)
 
-    def forward(self, Z: Any, mask: Any = None) -> Tensor:
-        d = self.s.shape[-1]
-        Z, mask = enter("Dotprod", Z, mask, d, like=self.s)
-        keys, scale = mask if mask is None or mask.ndim == 1 else mask[:, None, :], 1 / math.sqrt(d)
-        record(self, lambda: weights(self.s, Z, keys, scale, "softmax"))
-        return attention(self.s, Z, Z, mask=keys, scale=scale)
+    def forward(self, Z: Tensor, mask: Array | None = None) -> Tensor:
+        return attention(self.s, Z, Z, mask=mask, scale=self.scale)
+
+    def weights(self, Z: Tensor, mask: Array | None = None) -> Tensor:
+        """The weights a, to look at: (B, 1, n)."""
+        scores = self.s @ Z.swapaxes(-1, -2) * self.scale
+        return softmax(scores, mask=None if mask is None else mask[..., None, :])
 
 
-class rFFp(Module):  # the paper's own spelling
+class rFFp(SetModule):  # the paper's own spelling
     """Permutation-equivariant layers (Zaheer et al., 2017): σ(X Γ + pool(X) Λ + b), one after another.
 
     form="scalar" is the paper's formula σ(λ x + γ pool(x)) with two numbers λ, γ for each layer, applied to x = X W + b
@@ -89,8 +88,7 @@ class rFFp(Module):  # the paper's own spelling
     ) -> None:
         if form not in ("matrix", "scalar"):
             raise ValueError(f"form must be 'matrix' or 'scalar', given {form!r}")
-        if not widths or last not in ("relu", None):
-            raise ValueError("rFFp needs at least one width, and last='relu' or last=None")
+        check_widths("rFFp", widths, last)
         pairs = list(itertools.pairwise((d_in, *widths)))
         self.own = [Linear(a, b, rng=rng) for a, b in pairs]
         if form == "matrix":
@@ -98,20 +96,16 @@ class rFFp(Module):  # the paper's own spelling
         else:
             self.lambdas = [init.constant((), 1.0) for _ in pairs]
             self.gammas = [init.constant((), 0.0) for _ in pairs]
-        self.pooling, self.form, self.last = _require_kind(pooling), form, last
+        self.d_in, self.pooling, self.form, self.last = d_in, _require_kind(pooling), form, last
         self.notation = layers_in_words(f"rFFp-{pooling}", widths, last)
 
-    def forward(self, X: Any, mask: Any = None) -> Tensor:
-        X, mask = enter("rFFp", X, mask, self.own[0].weight.shape[0], like=self.own[0].weight)
+    def forward(self, X: Tensor, mask: Array | None = None) -> Tensor:
         for i, own in enumerate(self.own):
             if self.form == "matrix":
-                X = own(X) + self.others[i](self._summary(X, mask))
+                X = own(X) + self.others[i](pool(X, self.pooling, mask))
             else:
                 X = own(X)
-                X = self.lambdas[i] * X + self.gammas[i] * self._summary(X, mask)
+                X = self.lambdas[i] * X + self.gammas[i] * pool(X, self.pooling, mask)
             if self.last or i + 1 < len(self.own):
                 X = relu(X)
-        return hide(X, mask)
-
-    def _summary(self, X: Tensor, mask: Array | None) -> Tensor:
-        return _as_row(pool(X, self.pooling, mask))  # (B, 1, d), to be added to every element
+        return X

@@ -7,6 +7,7 @@ start from the same weights and must agree on the losses of their first steps.
     minisets bench                              all ten
     minisets bench --story                      ours with one thing less each: threads, orders of products, ...
     minisets bench runtime_sab --n 500 1000 2000 5000
+    minisets bench --against ../before          ours and the code of another checkout
     minisets bench --trainers                   what trainers spend on data, logging and saving
     pip install 'minisets[torch]'               for PyTorch beside ours
 """
@@ -37,10 +38,12 @@ REST = 0.3  # seconds between two turns: the threads of BLAS and OpenMP go on sp
 COMPARED = 3  # first steps whose losses must agree
 
 
-def race(name: str, shape: Shape, steps: int, kinds: Sequence[str]) -> dict[str, Any]:
+def race(name: str, shape: Shape, steps: int, kinds: Sequence[str], checkout: Path | None = None) -> dict[str, Any]:
     """All contestants on one network, in turn; ours is the first of them."""
     with tempfile.TemporaryDirectory() as place:
         contestants = [Contestant(kind, name, shape.n, Path(place) / "weights.npz") for kind in kinds]
+        if checkout:
+            contestants.append(Contestant("other", name, shape.n, Path(place) / "other.npz", checkout))
         try:
             for _ in range(1 + math.ceil(steps / (TURN - 1))):  # the first turn is not counted
                 for contestant in contestants:
@@ -61,6 +64,8 @@ def race(name: str, shape: Shape, steps: int, kinds: Sequence[str]) -> dict[str,
             "peak_mib": counted[-1]["peak"] / 2**20,
             "step_mib": counted[-1]["more"] / 2**20,
         }
+    if checkout:
+        row["against"] = row["ours"]["ms"] / row["other"]["ms"]
     row["sets_per_second"] = shape.sets / row["ours"]["ms"] * 1e3
     peers = [row[kind]["ms"] for kind in kinds if kind.startswith("torch")]
     row["ratio"] = row["ours"]["ms"] / min(peers) if peers else None
@@ -82,6 +87,7 @@ def main(argv: list[str]) -> int:
         "--torch", action=argparse.BooleanOptionalAction, help="PyTorch as well (default: if installed)"
     )
     parser.add_argument("--story", action="store_true", help="instead of PyTorch, our step with one thing less each")
+    parser.add_argument("--against", type=Path, metavar="DIR", help="instead of PyTorch, another checkout of minisets")
     parser.add_argument("--trainers", action="store_true", help="what trainers spend beside their steps, and no more")
     parser.add_argument("--out", type=Path, default=Path("runs/bench"), metavar="DIR", help="default: runs/bench")
     given = parser.parse_args(argv)
@@ -93,23 +99,25 @@ def main(argv: list[str]) -> int:
     installed = importlib.util.find_spec("torch") is not None
     if given.torch and not installed:
         raise UsageError("PyTorch is not installed; pip install 'minisets[torch]', or leave --torch out")
+    if given.against and not (given.against / "tasks" / "contestants.py").is_file():
+        raise UsageError(f"--against takes a checkout of minisets; {given.against} has no tasks/contestants.py")
     folder, rows = Folder(given.out), []
     folder.make()
     if given.trainers:
         folder.write(given.out / "trainers.json", {"rows": trainers(), **environment()})
         return 0
     peers = ["torch eager", "torch sdpa"] if installed and given.torch is not False else []
-    kinds = ["ours", *WITHOUT] if given.story else ["ours", "products", *peers]
-    line = story if given.story else against_peers
+    kinds = ["ours", *WITHOUT] if given.story else ["ours"] if given.against else ["ours", "products", *peers]
+    line = story if given.story else against_checkout if given.against else against_peers
     print(line(None), flush=True)
     for name in given.networks or SHAPES:
         for n in given.n or [SHAPES[name].n]:
-            rows.append(race(name, replace(SHAPES[name], n=n), given.steps, kinds))
+            rows.append(race(name, replace(SHAPES[name], n=n), given.steps, kinds, given.against))
             print(line(rows[-1]), flush=True)
     exponents = growth(rows)
     for text in exponents:
         print(text)
-    name = "story" if given.story else "growth" if given.n else "bench"
+    name = "story" if given.story else "against" if given.against else "growth" if given.n else "bench"
     folder.write(given.out / f"{name}.json", {"rows": rows, "growth": exponents, "steps": given.steps, **environment()})
     print(f"figure: {folder.draw(name, figure(rows))}")
     return 0
@@ -131,6 +139,17 @@ def against_peers(row: dict[str, Any] | None) -> str:
         f"{min(eager['step_mib'], sdpa['step_mib']):11.0f}" if eager else f"{'–':>11}",
     ]
     return "".join(cells)
+
+
+def against_checkout(row: dict[str, Any] | None) -> str:
+    """Ours and that of another checkout, and the ratio of the two."""
+    if row is None:
+        return f"{'network':16}{'n':>7}{'ours ms':>10}{'other ms':>10}{'ratio':>7}{'MiB':>8}{'other MiB':>11}"
+    ours, other = row["ours"], row["other"]
+    return (
+        f"{row['name']:16}{row['n']:7,}{ours['ms']:10.2f}{other['ms']:10.2f}{row['against']:7.2f}"
+        f"{ours['step_mib']:8.0f}{other['step_mib']:11.0f}"
+    )
 
 
 def story(row: dict[str, Any] | None) -> str:
@@ -161,6 +180,7 @@ def figure(rows: list[dict[str, Any]]) -> Figure:
     kinds = {
         "products": ("the equations' products alone", "#bbbbbb"),
         "ours": ("ours", "#0077bb"),
+        "other": ("the other checkout", "#999933"),
         "torch sdpa": ("PyTorch, SDPA", "#ee7733"),
         "torch eager": ("PyTorch, eager", "#cc3311"),
         "one thread": ("one thread", "#33bbee"),

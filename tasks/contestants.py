@@ -20,10 +20,11 @@ from unittest import mock
 
 import numpy as np
 
-from autograd import Tensor, backend, forms, threads
-from minisets import ISAB, PMA, SAB, Multihead, rFF
+from autograd import Tensor, forms, threads
+from minisets import ISAB, PMA, SAB, rFF
 from minisets.nn import ConvNorm, Linear, Module, Sequential
 from minisets.optim import Adam
+from tasks import machine
 from tasks.options import UsageError
 
 
@@ -108,7 +109,7 @@ class Ours:
     """Our training step."""
 
     def __init__(self, shape: Shape) -> None:
-        backend.keep_memory()
+        machine.keep_memory()
         rng = np.random.default_rng(0)
         self.net = network(shape, rng)
         self.optimizer = Adam(self.net.parameters(), lr=1e-3)
@@ -195,8 +196,8 @@ def products(shape: Shape) -> Iterator[tuple[int, int, int, int]]:
 
 WITHOUT = {  # our step with one thing less
     "one thread": lambda: threads.use(1),
-    "textbook order": lambda: mock.patch.object(Multihead, "order", lambda *arguments: "textbook"),
-    "memory given back": lambda: mock.patch.object(backend, "keep_memory", bool),
+    "textbook order": lambda: mock.patch("minisets.fast.blocks.cheapest", lambda *arguments: "textbook"),
+    "memory given back": lambda: mock.patch.object(machine, "keep_memory", bool),
     "plain forms": forms.plain_forms,
 }
 
@@ -248,10 +249,11 @@ TURN = 4  # steps in a turn, of which the first is not counted: it finds the cac
 class Contestant:
     """The parent's side of a process that takes steps when told."""
 
-    def __init__(self, kind: str, name: str, n: int, weights: Path) -> None:
-        words = [sys.executable, "-m", "tasks.contestants", kind, name, str(n), str(weights)]
+    def __init__(self, kind: str, name: str, n: int, weights: Path, checkout: Path | None = None) -> None:
+        """checkout: another copy of this project, whose code is to run."""
+        words = [sys.executable, "-m", "tasks.contestants", "ours" if checkout else kind, name, str(n), str(weights)]
         self.kind, self.turns = kind, []
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=checkout)
         if self.process.stdout.readline() != "ready\n":
             raise UsageError(f"the process for {kind} did not start")
 

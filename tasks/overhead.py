@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from autograd import backend
+from tasks import machine
 from tasks.folder import Folder
 from tasks.registry import find_task
 from tasks.run import Run
@@ -25,7 +25,7 @@ BESIDE = {"draw": "data", "stream": "data", "log": "logging", "append": "logging
 def trainers() -> list[dict[str, Any]]:
     """Print and return a row for each trainer."""
     print(f"{'trainer':16}{'network':>18}{'ms a step':>11}{'data':>8}{'logging':>9}{'saving':>8}{'together':>10}")
-    backend.keep_memory()
+    machine.keep_memory()
     rows = []
     for name, (label, steps) in TRAINERS.items():
         row = measure(name, label, steps)

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from autograd import backend
 from minisets import ISAB, SAB
 from minisets.nn import Module
+from tasks import machine
 from tasks.folder import Folder
 from tasks.options import Settings, flag, option
 from tasks.run import WEIGHTS, Run, say, stream
@@ -97,7 +98,7 @@ def measure(net: Module, n: int, config: Config) -> dict[str, float]:
     return {
         "forward": _seconds(forward, config) / config.batch,
         "both": _seconds(step, config) / config.batch,
-        "memory": backend.peak_memory(step, config.device) / config.batch,
+        "memory": machine.peak_memory(step, config.device) / config.batch,
     }
 
 
@@ -107,7 +108,7 @@ def _seconds(function: Callable[[], Any], config: Config) -> float:
     while len(times) < 3 or time.perf_counter() < end:
         before = time.perf_counter()
         function()
-        backend.synchronize(config.device)
+        machine.synchronize(config.device)
         times.append(time.perf_counter() - before)
     return statistics.median(times)
 

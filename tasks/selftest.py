@@ -12,6 +12,7 @@ anything is off.
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import sys
 import time
@@ -26,10 +27,12 @@ import autograd
 from autograd import Tensor, backend, forms
 from autograd.cases import CASES as OP_CASES
 from autograd.cases import Case
-from autograd.kernels import cases as kernels
 from minisets import ISAB, SAB
-from minisets.cases import D_IN, SUBJECTS, Subject
+from minisets.fast.blocks import linear, residual_norm
 from minisets.optim import Adam
+from tasks import machine
+from tasks.fixtures import kernels
+from tasks.fixtures.networks import D_IN, SUBJECTS, Subject
 from tasks.folder import Folder, environment
 from tasks.options import Parser, UsageError, reader
 
@@ -129,11 +132,9 @@ def timed(device: str, B: int = 10, n: int = 512, d: int = 128, h: int = 4) -> I
     yield f"attention ({B}, {h}, {n}, {d // h})", step(autograd.attention, q, k, v)
     yield f"softmax ({B * n}, {n})", step(autograd.softmax, tensor(B * n, n))
     yield f"layer_norm ({B * n}, {d})", step(autograd.layer_norm, x, vector, vector)
-    yield (
-        f"residual_norm ({B * n}, {d})",
-        step(lambda *a: autograd.residual_norm(*a, relu=True), x, z, w, vector, vector, vector),
-    )
-    yield f"linear + ReLU ({B * n}, {d})", step(lambda *a: autograd.linear(*a, relu=True), x, w, vector)
+    half = functools.partial(residual_norm, relu=True, eps=1e-5)
+    yield f"half of a MAB ({B * n}, {d})", step(half, x, z, w, vector, vector, vector)
+    yield f"linear + ReLU ({B * n}, {d})", step(functools.partial(linear, relu=True), x, w, vector)
     yield f"max_pool ({B}, {n}, {d})", step(autograd.max_pool, x)
     parts = tensor(B, 4), tensor(B, 4, 2), Tensor(to(device, np.ones((B, 4, 2), "float32")), requires_grad=True)
     likelihood = autograd.gaussian_mixture_log_likelihood
@@ -150,10 +151,10 @@ def seconds(run: Callable[[], None], device: str, repeat: int) -> float:
     """The median of so many runs, after two that are not counted."""
     spans = []
     for _ in range(2 + repeat):
-        backend.synchronize(device)
+        machine.synchronize(device)
         before = time.perf_counter()
         run()
-        backend.synchronize(device)
+        machine.synchronize(device)
         spans.append(time.perf_counter() - before)
     return statistics.median(spans[2:])
 
@@ -179,7 +180,7 @@ def main(argv: list[str]) -> int:
     found = select(given.device, given.only)
     out = given.out or Path("runs/selftest") / f"{given.device.replace(':', '')}.json"
     Folder(out.parent).make()  # better refused now than after minutes
-    about = backend.describe(given.device)
+    about = machine.describe(given.device)
     for name, value in about.items():
         print(f"{name}: {value}")
     groups = check(found)

@@ -139,6 +139,7 @@ class Peer:
         with torch.no_grad():
             for name, p in self.net.named_parameters():
                 norm = name.rsplit(".", 2)[-2].startswith("norm") if "." in name else False
+                name = name.replace(".ff.", ".rff.layers.0.")  # the one layer of a MAB's rFF
                 ours = arrays.pop(name.replace(".weight", ".gamma").replace(".bias", ".beta") if norm else name)
                 linear = name.endswith(".weight") and p.ndim == 2
                 p.copy_(ours.T if linear else ours)

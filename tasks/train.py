@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import backend
-from tasks import tables
+from tasks import machine, tables
 from tasks.folder import Folder, environment
 from tasks.options import (
     AUTO,
@@ -64,7 +63,7 @@ def train(argv: list[str]) -> int:
     for plan in plans:  # all of them before the first: better now than after an hour
         plan.config.check()
         _refuse_unless_free(name, plan, resume)
-    backend.keep_memory()
+    machine.keep_memory()
     for i, plan in enumerate(plans, 1):
         go_on = _perform(name, task, plan, resume, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
         if i < len(plans) and not go_on:

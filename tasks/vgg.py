@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Tensor, backend, cross_entropy, no_grad
+from autograd import Tensor, backend, cross_entropy, no_grad, relu
 from minisets.nn import ConvNorm, Dropout, Linear, Module
 from minisets.optim import SGD, cosine
 from tasks.data import cifar100, features
@@ -149,7 +149,7 @@ class VGG(Module):
                 X = layer(X)
             N, c, H, W = X.shape
             X = X.reshape(N, c, H // 2, 2, W // 2, 2).max(axis=(3, 5))
-        return self.hidden(X.reshape(N, c), relu=True)
+        return relu(self.hidden(X.reshape(N, c)))
 
     def forward(self, X: Any) -> Tensor:
         return self.head(self.dropout(self.features(X)))

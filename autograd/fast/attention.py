@@ -15,33 +15,38 @@ g by ΣE is cheaper.  (Of small sets P is kept, and ΣE is 1.)
 from __future__ import annotations
 
 import math
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 
 from autograd.backend import Array
-from autograd.forms import Share, attention_shares, few_key_shares, keep_weights
-from autograd.ops.common import unbroadcast
-from autograd.tape import Result, Together
-from autograd.threads import each
+from autograd.fast.attach import Wanted, cpu_form
+from autograd.fast.pieces import Share, attention_shares, few_key_shares, keep_weights
+from autograd.ops import nn
+from autograd.tape import Pull
+from autograd.threads import parallel_map
 
 
-def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> Result:
-    """O = softmax(scale · Q Kᵀ) V for q (..., n, e), k (..., m, e), v (..., m, f), a mask that broadcasts, or None"""
-    shapes = q.shape, k.shape, v.shape
+@cpu_form(nn.attention)
+def attention(
+    wanted: Wanted, q: Array, k: Array, v: Array, *, mask: Array | None = None, scale: float | None = None
+) -> tuple[Array, Pull]:
+    """O = softmax(scale · Q Kᵀ) V for q (..., n, e), k (..., m, e), v (..., m, f), and a mask, or None"""
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     if mask is not None:
+        mask = nn.mask_of_scores(mask, q, k)
         mask = np.broadcast_to(mask, (*mask.shape[:-1], k.shape[-2]))
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     q, k, v, mask = (x if x is None else _sets_and_heads(x, lead) for x in (q, k, v, mask))
-    B, h, n, m = *q.shape[:3], k.shape[2]
+    (B, h, n, _), m = q.shape, k.shape[2]
     shares, keep = attention_shares(B, h, n, m, max(q.shape[3], v.shape[3])), keep_weights(B, h, n, m)
-    o, one = _empty_heads(B, h, n, v.shape[3], q.dtype), np.ones(m, q.dtype)
+    o, one = _empty_heads((B, h, n, v.shape[3]), q.dtype), np.ones(m, q.dtype)
     tops, totals = np.zeros((2, B, h, n, 1), q.dtype)  # of each query: the number subtracted, the sum of exponentials
 
-    def forward(share: Share) -> Array | None:
+    def forward(share: Share) -> tuple[Part, Array, Array] | None:
         part = Part(share, k, v, mask)
         for rows in part.blocks():
-            Q = part.queries(q, rows) * scale
+            Q = part.queries(q, rows, scale)
             S = Q @ part.K.swapaxes(-1, -2)
             if not _moderate(S):
                 part.hide(S, rows, -math.inf)
@@ -55,38 +60,45 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
             total[total == 0] = 1  # again a query without keys: its answer is 0 / 1
             if keep:
                 E /= total  # the weights themselves: a single key has exactly 1, and a gradient of exactly 0
-                total = 1
+                o[*share.where, rows] = E @ part.V
+                return part, Q, E  # small sets are a single block
             totals[*share.where, rows] = total
             np.divide(E @ part.V, total, out=o[*share.where, rows])
-        return E if keep else None
+        return None
 
-    kept = each(forward, shares)
+    kept, shapes, dtype = parallel_map(forward, shares), (q.shape, k.shape, v.shape), q.dtype
+    if keep:
+        del q, k, v  # the parts have copies, and a function keeps alive all that it names
 
-    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
+    def pull(g: Array) -> tuple[Array | None, ...]:
         g = _sets_and_heads(g, lead)
         lanes = 1 + max(share.lane for share in shares)  # that divide the queries of a head, with a sum each
-        room = zip((q, k, v), (1, lanes, lanes), wanted, strict=True)
-        gq, gk, gv = ([_empty_heads(*x.shape, x.dtype) for _ in range(count * wants)] for x, count, wants in room)
+        room = zip(shapes, (1, lanes, lanes), wanted, strict=True)
+        gq, gk, gv = ([_empty_heads(shape, dtype) for _ in range(count * wants)] for shape, count, wants in room)
 
         def backward(i: int) -> None:
-            share = shares[i]
-            part, E, gK, gV = Part(share, k, v, mask), kept[i], None, None
+            share, gK, gV = shares[i], None, None
+            part = kept[i][0] if keep else Part(share, k, v, mask)
             for rows in part.blocks():
-                top, total = tops[*share.where, rows], totals[*share.where, rows]
-                Q = part.queries(q, rows) * scale
-                if not keep:
+                G = part.queries(g, rows)
+                if keep:
+                    _, Q, E = kept[i]
+                else:
+                    top, total = tops[*share.where, rows], totals[*share.where, rows]
+                    Q = part.queries(q, rows, scale)
                     S = Q @ part.K.swapaxes(-1, -2)
                     if top.any():
                         part.hide(S, rows, -math.inf)
                         S -= top
                     E = np.exp(S, out=S)
                     part.hide(E, rows, 0)
-                G = part.queries(g, rows) / total
+                    G = G / total
                 if wanted[2]:
                     gV = _add(gV, E.swapaxes(-1, -2) @ G)
                 if wanted[0] or wanted[1]:
                     gS = G @ part.V.swapaxes(-1, -2)
-                    gS -= np.einsum("...j,...j->...", gS, E)[..., None] / total
+                    along = np.einsum("...j,...j->...", gS, E)[..., None]
+                    gS -= along if keep else along / total
                     gS *= E
                 if wanted[0]:
                     np.multiply(gS @ part.K, scale, out=gq[0][*share.where, rows])
@@ -96,13 +108,12 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
                 if mine is not None:
                     whole[share.lane][share.where] = mine
 
-        each(backward, range(len(shares)))
+        parallel_map(backward, range(len(shares)))
         return tuple(
-            unbroadcast(reduce(np.add, parts).reshape(*lead, *parts[0].shape[2:]), shape) if parts else None
-            for parts, shape in zip((gq, gk, gv), shapes, strict=True)
+            reduce(np.add, parts).reshape(*lead, *parts[0].shape[2:]) if parts else None for parts in (gq, gk, gv)
         )
 
-    return o.reshape(*lead, *o.shape[2:]), Together(lambda wanted: partial(pull, wanted))
+    return o.reshape(*lead, *o.shape[2:]), pull
 
 
 def _add(total: Array | None, x: Array) -> Array:
@@ -113,7 +124,7 @@ def _add(total: Array | None, x: Array) -> Array:
     return total
 
 
-def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
+def summed_attention(wanted: Wanted, x: Array, k: Array, c: Array, v: Array) -> tuple[Array, Pull]:
     """y = Σⱼ softmax(x Kⱼᵀ + cⱼ) Vⱼ over the heads j, for x (B, n, d), k (B, h, m, d), c (B, h, m) and v (B, h, m, f)
 
     The keys of all heads are the rows of one matrix (h m, d), so some queries need one product for all of their scores
@@ -140,9 +151,9 @@ def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
         P[sets, :, rows] = S
         np.matmul(S.swapaxes(1, 2), V[sets], out=y[share])
 
-    each(forward, shares)
+    parallel_map(forward, shares)
 
-    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
+    def pull(g: Array) -> tuple[Array | None, ...]:
         gx = np.empty(x.shape, x.dtype) if wanted[0] else None
 
         def backward(share: tuple[slice, slice]) -> tuple[Array, Array, Array]:
@@ -157,12 +168,12 @@ def summed_attention(x: Array, k: Array, c: Array, v: Array) -> Result:
             return gS @ x[share], heads @ np.ones(heads.shape[-1], gS.dtype), weights @ G
 
         gk, gc, gv = np.zeros((B, h * m, d), x.dtype), np.zeros((B, h, m), x.dtype), np.zeros((B, h * m, f), x.dtype)
-        for (sets, _), parts in zip(shares, each(backward, shares), strict=True):
+        for (sets, _), parts in zip(shares, parallel_map(backward, shares), strict=True):
             for whole, part in zip((gk, gc, gv), parts, strict=True):
                 whole[sets] += part
         return gx, gk.reshape(B, h, m, d), gc, gv.reshape(B, h, m, f)
 
-    return y, Together(lambda wanted: partial(pull, wanted))
+    return y, pull
 
 
 def _moderate(S: Array) -> bool:
@@ -177,7 +188,7 @@ def _moderate(S: Array) -> bool:
 class Part:
     """A share of the arrays, in memory of its own: strided heads would make NumPy's product fall off BLAS.
 
-    As in the plain form, keys that nobody sees and queries that see nobody are wiped: they may hold nan.
+    As in the plain form, keys that nobody attends to and queries that attend to nobody are wiped: they may hold nan.
     """
 
     def __init__(self, share: Share, k: Array, v: Array, mask: Array | None) -> None:
@@ -198,9 +209,10 @@ class Part:
         if self.mask is not None:
             np.copyto(S, value, where=~self._mask(rows))
 
-    def queries(self, x: Array, rows: slice) -> Array:
-        """What x, which has a row for each query, has for these; zeros for a query that sees nobody."""
-        x = np.ascontiguousarray(x[*self.share.where, rows])
+    def queries(self, x: Array, rows: slice, scale: float | None = None) -> Array:
+        """What x, which has a row for each query, has for these, scaled; zeros for a query that attends to nobody."""
+        x = x[*self.share.where, rows]
+        x = np.ascontiguousarray(x) if scale is None else np.multiply(x, scale, order="C")
         return x if self.mask is None else np.where(self._mask(rows).any(axis=-1, keepdims=True), x, 0)
 
     def _mask(self, rows: slice) -> Array:
@@ -209,7 +221,7 @@ class Part:
 
 def _sets_and_heads(x: Array, lead: tuple[int, ...]) -> Array:
     """x (..., n, d), its leading dimensions broadcast, as (B, h, n, d)."""
-    x = np.broadcast_to(x, lead + x.shape[-2:])
+    x = x if x.shape[:-2] == lead else np.broadcast_to(x, lead + x.shape[-2:])
     match len(lead):
         case 0:
             return x[None, None]
@@ -218,6 +230,7 @@ def _sets_and_heads(x: Array, lead: tuple[int, ...]) -> Array:
     return x.reshape(-1, *x.shape[-3:])
 
 
-def _empty_heads(B: int, h: int, n: int, d: int, dtype: np.dtype) -> Array:
+def _empty_heads(shape: tuple[int, int, int, int], dtype: np.dtype) -> Array:
     """An array (B, h, n, d) in the memory of one (B, n, h, d): to join its heads will copy nothing."""
+    B, h, n, d = shape
     return np.empty((B, n, h, d), dtype).swapaxes(1, 2)

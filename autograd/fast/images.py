@@ -7,27 +7,40 @@ row of a matrix, as in rows.py, and only what comes from outside is copied once.
 The windows of a convolution are laid out for a few images, multiplied, and forgotten; backward lays them out again,
 which is a copy within the cache, where to keep them would take nine times the memory of the images (3 × 3 kernels).
 
-Arguments are as in ops/conv.py and ops/nn.py, which check them and have the plain forms.
+The plain forms are in ops/images.py.
 """
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 from itertools import product
 
 import numpy as np
 
 from autograd.backend import Array, as_strided
+from autograd.fast.attach import Wanted, cpu_form
+from autograd.fast.pieces import image_shares, row_pieces
 from autograd.fast.rows import _ones, _sums, _zeros
-from autograd.forms import image_shares, row_pieces
-from autograd.tape import Result, Together
-from autograd.threads import each
+from autograd.ops import images as ops
+from autograd.ops.images import pair
+from autograd.tape import Pull
+from autograd.threads import parallel_map
 
 Pair = tuple[int, int]  # along the rows and along the columns of an image
 
 
-def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: Pair) -> Result:
+@cpu_form(ops.conv2d)
+def conv2d(
+    wanted: Wanted,
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    *,
+    stride: int | Pair = 1,
+    padding: int | Pair = 0,
+) -> tuple[Array, Pull]:
     """y[n, o, r, c] = bias[o] + Σ over i, a, b of w[o, i, a, b] x[n, i, s r + a, s c + b], with zeros around x"""
+    stride, padding = pair(stride), pair(padding)
     x = np.ascontiguousarray(x.transpose(0, 2, 3, 1))  # no copy of what an op of this file has made
     (N, H, W, C_in), (C_out, _, kh, kw), (sr, sc), (pr, pc) = x.shape, weight.shape, stride, padding
     R, C = (H + 2 * pr - kh) // sr + 1, (W + 2 * pc - kw) // sc + 1
@@ -44,9 +57,9 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
             if bias is not None:
                 out += bias
 
-    each(forward, shares)
+    parallel_map(forward, shares)
 
-    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
+    def pull(g: Array) -> tuple[Array | None, ...]:
         g = np.ascontiguousarray(g.transpose(0, 2, 3, 1))
         gx = np.empty(x.shape, x.dtype) if wanted[0] else None
         turned = weight[:, :, ::-1, ::-1].transpose(2, 3, 0, 1).reshape(kh * kw * C_out, C_in)
@@ -72,11 +85,11 @@ def conv2d(x: Array, weight: Array, bias: Array | None, stride: Pair, padding: P
                     gx[images] = gradient(flat, g[images])
             return gkernel, gbias
 
-        gkernel, gbias = _sums(each(backward, shares))
+        gkernel, gbias = _sums(parallel_map(backward, shares))
         gweight = gkernel.reshape(kh, kw, C_in, C_out).transpose(3, 2, 0, 1) if wanted[1] else None
         return gx.transpose(0, 3, 1, 2) if wanted[0] else None, gweight, gbias
 
-    return y.transpose(0, 3, 1, 2), Together(lambda wanted: partial(pull, wanted))
+    return y.transpose(0, 3, 1, 2), pull
 
 
 def _windows(x: Array, kernel: Pair, stride: Pair, padding: Pair) -> Array:
@@ -112,30 +125,34 @@ def moments(x: Array, axis: int) -> tuple[Array, Array]:
         apart = mean_ - mean
         return n + m, mean + apart * (m / (n + m)), squares + squares_ + np.square(apart) * (n * m / (n + m))
 
-    n, mean, squares = reduce(joined, each(of_piece, row_pieces(*x.shape)))
+    n, mean, squares = reduce(joined, parallel_map(of_piece, row_pieces(*x.shape)))
     return mean, squares / n
 
 
+@cpu_form(ops.batch_norm)
 def batch_norm(
+    wanted: Wanted,
     x: Array,
     gamma: Array | None,
     beta: Array | None,
-    axis: int,
-    eps: float,
-    statistics: tuple[Array, Array],
-    frozen: bool,
-    relu: bool,
-) -> Result:
+    *,
+    axis: int = 1,
+    eps: float = 1e-5,
+    statistics: tuple[Array, Array] | None = None,
+    frozen: bool = False,
+    relu: bool = False,
+) -> tuple[Array, Pull]:
     """y = γ ⊙ x̂ + β, or max(γ ⊙ x̂ + β, 0),   x̂ = (x − μ) / √(σ² + ε)
 
     gx = γ / √(σ² + ε) ⊙ (g − mean g − x̂ ⊙ mean(g ⊙ x̂)), the means over all rows: one pass for them, another for gx.
     """
+    mean, variance = (s.astype(x.dtype) for s in (statistics or moments(x, axis)))
     shape, x = np.moveaxis(x, axis, -1).shape, _rows(x, axis)
 
     def as_images(rows: Array) -> Array:
         return np.moveaxis(rows.reshape(shape), -1, axis)
 
-    mean, inverse = statistics[0], 1 / np.sqrt(statistics[1] + eps)
+    inverse = 1 / np.sqrt(variance + eps)
     scale = inverse if gamma is None else inverse * gamma
     pieces = row_pieces(*x.shape)
     y = np.empty(x.shape, x.dtype)
@@ -149,7 +166,7 @@ def batch_norm(
         if relu:
             np.maximum(out, zeros[: len(out)], out=out)
 
-    each(forward, pieces)
+    parallel_map(forward, pieces)
     open_where = y if relu else None  # a function keeps alive all that it names
 
     def pull(g: Array) -> tuple[Array, Array, Array]:
@@ -163,7 +180,7 @@ def batch_norm(
             along *= through
             return _ones(along) @ along * inverse, _ones(through) @ through
 
-        ggamma, gbeta = _sums(each(sums, pieces))
+        ggamma, gbeta = _sums(parallel_map(sums, pieces))
         slope, offset = -scale * inverse * ggamma / len(x), -scale * gbeta / len(x)
 
         def rest(piece: slice) -> None:
@@ -175,10 +192,10 @@ def batch_norm(
                 along += offset
                 out += along
 
-        each(rest, pieces)
+        parallel_map(rest, pieces)
         return as_images(gx), ggamma, gbeta
 
-    return as_images(y), Together(lambda wanted: pull)
+    return as_images(y), pull
 
 
 def _rows(x: Array, axis: int) -> Array:

@@ -5,23 +5,27 @@ square root once.  Here a piece of rows goes through all of a formula's steps wh
 read once and written once.  Two tools save more: a sum along rows or columns is a product with ones, and np.einsum sums
 the squares of a row without writing them down.
 
-Arguments are as in ops/linalg.py and ops/nn.py, which check them and have the plain forms.
+Every function takes `wanted`, whether the gradient of each input is wanted, then the arrays; it returns y and pull.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 
 from autograd.backend import Array
-from autograd.forms import row_pieces, small
-from autograd.tape import Result, Together
-from autograd.threads import each
+from autograd.fast.attach import Wanted, cpu_form
+from autograd.fast.pieces import row_pieces, small
+from autograd.ops import linalg, nn
+from autograd.tape import Pull
+from autograd.threads import parallel_map
+
+plain_matmul = linalg.matmul.compute  # type: ignore[attr-defined]
 
 
-def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
+@cpu_form(nn.linear)
+def linear(wanted: Wanted, x: Array, weight: Array, bias: Array | None, *, relu: bool = False) -> tuple[Array, Pull]:
     """y = x W + b, or max(x W + b, 0)"""
     shape, (d_in, d_out) = x.shape, weight.shape
     x = x.reshape(-1, d_in)
@@ -33,54 +37,56 @@ def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
         out = np.dot(x[piece], weight, out=y[piece])
         if bias is not None:
             out += bias
-        if relu:
+        if zeros is not None:
             np.maximum(out, zeros[: len(out)], out=out)
 
-    each(forward, pieces)
+    parallel_map(forward, pieces)
+    # A function keeps alive all that it names: x is kept only for gW, and y only for a ReLU.
+    rows, open_where = (x if wanted[1] else None), (y if relu else None)
 
-    def for_wanted(wanted: tuple[bool, ...]) -> Callable[[Array], tuple[Array | None, ...]]:
-        # A function keeps alive all that it names: x is kept only for gW, and y only for a ReLU.
-        rows, open_where = (x if wanted[1] else None), (y if relu else None)
+    def pull(g: Array) -> tuple[Array | None, ...]:
+        g = g.reshape(-1, d_out)
+        gx = np.empty((len(g), d_in), g.dtype) if wanted[0] else None
 
-        def pull(g: Array) -> tuple[Array | None, ...]:
-            g = g.reshape(-1, d_out)
-            gx = np.empty((len(g), d_in), g.dtype) if wanted[0] else None
+        def backward(piece: slice) -> tuple[Array | None, ...]:
+            through = g[piece] if open_where is None else g[piece] * (open_where[piece] > 0)
+            if gx is not None:
+                np.dot(through, weight.T, out=gx[piece])
+            return None if rows is None else rows[piece].T @ through, _ones(through) @ through
 
-            def backward(piece: slice) -> tuple[Array | None, ...]:
-                through = g[piece] if open_where is None else g[piece] * (open_where[piece] > 0)
-                if wanted[0]:
-                    np.dot(through, weight.T, out=gx[piece])
-                return rows[piece].T @ through if wanted[1] else None, _ones(through) @ through
+        gweight, gbias = _sums(parallel_map(backward, pieces))
+        return None if gx is None else gx.reshape(shape), gweight, gbias
 
-            gweight, gbias = _sums(each(backward, pieces))
-            return gx.reshape(shape) if wanted[0] else None, gweight, gbias
-
-        return pull
-
-    return y.reshape(*shape[:-1], d_out), Together(for_wanted)
+    return y.reshape(*shape[:-1], d_out), pull
 
 
-def matmul(x: Array, heads: Array) -> Result:
+@cpu_form(linalg.matmul)
+def matmul(wanted: Wanted, x: Array, heads: Array) -> tuple[Array, Pull]:
     """y = x W for x (..., h, n, a), with a W (a, b) for each head that all sets share: heads (h, a, b)
 
     The rows that meet the same W form one tall matrix: h large products, instead of a small one for each set and head.
+    Other products are the plain form's.
     """
+    if not (x.ndim > heads.ndim == 3 and x.shape[-3] == len(heads)):
+        return plain_matmul(wanted, x, heads)
     h, a, b = heads.shape
 
     def joined(x: Array) -> Array:
-        return np.moveaxis(x, -3, 0).reshape(h, -1, x.shape[-1])  # (..., h, n, a) -> (h, rows, a)
+        return x.transpose(there).reshape(h, -1, x.shape[-1])  # (..., h, n, a) -> (h, rows, a)
 
     def apart(y: Array) -> Array:
-        return np.moveaxis(y.reshape(h, *lead, y.shape[-1]), 0, -3)  # (h, rows, b) -> (..., h, n, b)
+        return y.reshape(h, *lead, y.shape[-1]).transpose(back)  # (h, rows, b) -> (..., h, n, b)
 
-    lead = (*x.shape[:-3], x.shape[-2])
+    sets, lead = range(x.ndim - 3), (*x.shape[:-3], x.shape[-2])
+    there = (x.ndim - 3, *sets, x.ndim - 2, x.ndim - 1)  # the heads to the front
+    back = (*(i + 1 for i in sets), 0, x.ndim - 2, x.ndim - 1)
     x = joined(x)
     pieces = [(j, rows) for j in range(h) for rows in row_pieces(x.shape[1], max(a, b))]
-    run = map if small(x) else each  # to wake a thread would take longer
+    run = map if small(x) else parallel_map  # to wake a thread would take longer
     y = np.empty((h, x.shape[1], b), x.dtype)
     list(run(lambda piece: np.dot(x[piece], heads[piece[0]], out=y[piece]), pieces))
 
-    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array, Array]:
+    def pull(g: Array) -> tuple[Array, Array]:
         g = joined(g)
         gx, gheads = np.empty((*g.shape[:2], a), g.dtype), np.zeros(heads.shape, g.dtype)
 
@@ -93,10 +99,13 @@ def matmul(x: Array, heads: Array) -> Result:
             gheads[j] += part
         return apart(gx), gheads
 
-    return apart(y), Together(lambda wanted: partial(pull, wanted))
+    return apart(y), pull
 
 
-def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | None, eps: float) -> Result:
+@cpu_form(nn.layer_norm)
+def layer_norm(
+    wanted: Wanted, x: Array, gamma: Array | None, beta: Array | None, plus: Array | None = None, *, eps: float = 1e-5
+) -> tuple[Array, Pull]:
     """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + plus; x and plus have the same shape"""
     shape, d = x.shape, x.shape[-1]
     x = x.reshape(-1, d)
@@ -113,62 +122,71 @@ def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | 
         inverse[piece] = _normalise(s, eps)
         _scale_and_shift(s, gamma, beta, y[piece])
 
-    each(forward, pieces)
+    parallel_map(forward, pieces)
+    of_a_sum = plus is not None  # a function keeps alive all that it names: not the terms of the sum
 
     def pull(g: Array) -> tuple[Array, ...]:
         g, gs = g.reshape(-1, d), np.empty(normal.shape, normal.dtype)
-        sums = each(lambda p: _pull(g[p], normal[p], inverse[p], gamma, gs[p]), pieces)
+        sums = parallel_map(lambda p: _pull(g[p], normal[p], inverse[p], gamma, gs[p]), pieces)
         gs = gs.reshape(shape)
-        return gs, *_sums(sums), gs
+        gradients = gs, *_sums(sums)
+        return (*gradients, gs) if of_a_sum else gradients  # one array for both terms
 
-    return y.reshape(shape), Together(lambda wanted: pull, shared=plus is not None)
+    return y.reshape(shape), pull
 
 
 def residual_norm(
+    wanted: Wanted,
     x: Array,
     z: Array,
     weight: Array,
     bias: Array | None,
     gamma: Array | None,
     beta: Array | None,
+    *,
     relu: bool,
     eps: float,
-) -> Result:
-    """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + z W + b, or of s = x + max(z W + b, 0)"""
-    shape, d_in, d = x.shape, z.shape[-1], x.shape[-1]
+) -> tuple[Array, Pull]:
+    """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + z W + b, or of s = x + max(z W + b, 0): each half of a MAB
+
+    x is (..., d) and may be shared by all sets, z (..., d_in), W (d_in, d).
+    """
+    d_in, d = weight.shape
+    shape = (*z.shape[:-1], d)
+    x = x if x.shape == shape else np.broadcast_to(x, shape)
     x, z = x.reshape(-1, d), z.reshape(-1, d_in)
     pieces = row_pieces(len(x), max(d_in, d))
     normal, inverse, y = (np.empty((len(x), width), x.dtype) for width in (d, 1, d))
-    zeros, opened = (_zeros(pieces, x), np.empty(x.shape, bool)) if relu else (None, None)
+    zeros, opened = _zeros(pieces, x) if relu else None, np.empty(x.shape, bool) if relu else None
 
     def forward(piece: slice) -> None:
         s = np.dot(z[piece], weight, out=normal[piece])
         if bias is not None:
             s += bias
-        if relu:
+        if opened is not None:
             np.maximum(s, zeros[: len(s)], out=s)
             np.greater(s, zeros[: len(s)], out=opened[piece])  # where the ReLU lets something through
         s += x[piece]
         inverse[piece] = _normalise(s, eps)
         _scale_and_shift(s, gamma, beta, y[piece])
 
-    each(forward, pieces)
+    parallel_map(forward, pieces)
 
-    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
+    def pull(g: Array) -> tuple[Array | None, ...]:
         g, gx, gz = g.reshape(-1, d), np.empty(normal.shape, z.dtype), np.empty(z.shape, z.dtype)
 
         def backward(piece: slice) -> tuple[Array | None, ...]:
             gs = gx[piece]
             ggamma, gbeta = _pull(g[piece], normal[piece], inverse[piece], gamma, gs)
-            through = gs * opened[piece] if relu else gs
+            through = gs if opened is None else gs * opened[piece]
             if wanted[1]:
                 np.dot(through, weight.T, out=gz[piece])
             return z[piece].T @ through if wanted[2] else None, _ones(through) @ through, ggamma, gbeta
 
-        sums = _sums(each(backward, pieces))
+        sums = _sums(parallel_map(backward, pieces))
         return gx.reshape(shape), gz.reshape(*shape[:-1], d_in), *sums
 
-    return y.reshape(shape), Together(lambda wanted: partial(pull, wanted))
+    return y.reshape(shape), pull
 
 
 # ---- what is done to a piece of rows in the cache -------------------------------------------------------------------

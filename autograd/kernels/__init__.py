@@ -11,6 +11,8 @@ CuPy has three forms of kernel, and all three are here, the simplest that will d
     ReductionKernel     a sum over some axes, of a formula in the inputs        bias, mixture
     RawModule           CUDA functions in files *.cu: shuffles, shared memory   softmax, norm, attention, pooling
 
-registry.py lists them; cases.py has inputs for each of them.  ops/ hands over to them by one line of its own where
-forms.fused(...) says so, as it does to fast/ on the CPU.
+registry.py lists them; ops.py makes ops of them and attaches these to the plain ones (autograd/forms.py), which
+importing this package does.
 """
+
+from autograd.kernels import ops

@@ -31,6 +31,7 @@ by a reshape are not copied.  Two masks can be given: which keys are seen at all
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def attention_forward(
     seen (B, h, m) says which keys anybody sees, pairs (B, h, n, m) which of them each query sees, if not all.
     """
     xp, (B, h, n, _) = array_module(q), q.shape
-    o, L = _empty_heads(xp, B, h, n, v.shape[3], q.dtype), xp.empty((B, h, n), q.dtype)
+    o, L = _empty_heads(xp, (B, h, n, v.shape[3]), q.dtype), xp.empty((B, h, n), q.dtype)
     q, k, v = map(_with_rows, (q, k, v))
     layout = _layout(q, k, v, seen, pairs, o)
     _launch("forward", n, (q, k, v, *_or_nothing(seen, pairs), o, L, layout, scale), q, v)
@@ -117,7 +118,7 @@ def attention_backward(
 ) -> tuple[Array, Array, Array]:
     """gQ, gK and gV; o and L are what forward has returned"""
     xp, delta = array_module(q), array_module(q).empty_like(L)
-    gq, gk, gv = (_empty_heads(xp, *x.shape, x.dtype) for x in (q, k, v))
+    gq, gk, gv = (_empty_heads(xp, x.shape, x.dtype) for x in (q, k, v))
     q, k, v, g = map(_with_rows, (q, k, v, g))
     layout = _layout(q, k, v, seen, pairs, o, g, gq, gk, gv)
     given = (q, k, v, *_or_nothing(seen, pairs), g, L)
@@ -159,6 +160,7 @@ def _with_rows(x: Array) -> Array:
     return x if x.strides[-1] == x.itemsize else array_module(x).ascontiguousarray(x)
 
 
-def _empty_heads(xp, B: int, h: int, n: int, d: int, dtype: np.dtype) -> Array:
+def _empty_heads(xp: Any, shape: tuple[int, int, int, int], dtype: np.dtype) -> Array:
     """An array (B, h, n, d) in the memory of one (B, n, h, d): to join its heads will copy nothing."""
+    B, h, n, d = shape
     return xp.empty((B, n, h, d), dtype).swapaxes(1, 2)

@@ -66,7 +66,7 @@ def backward_reference(
 ) -> tuple[Array | None, ...]:
     w, (x, mu, sigma) = (g[..., None] * r)[..., None], _broadcasting(x, mu, sigma)
     z = (x - mu) / sigma
-    gradients = (-(w * z / sigma).sum(axis=-2), w[..., 0].sum(axis=-2), (w * z / sigma).sum(axis=-3))
+    gradients: tuple[Array, ...] = (-(w * z / sigma).sum(axis=-2), w[..., 0].sum(axis=-2), (w * z / sigma).sum(axis=-3))
     gradients += ((w * (z * z - 1) / sigma).sum(axis=-3),)
     return tuple(gradient if wants else None for gradient, wants in zip(gradients, wanted, strict=True))
 

@@ -1,30 +1,75 @@
-"""Ops on a GPU, made of kernels: the arguments are as in ops/, which checks them, and so are the results."""
+"""Ops on a GPU, made of kernels, and attached to the plain ones.
+
+Every function takes `wanted`, whether the gradient of each input is wanted, then the arrays; it returns y and pull.
+A form serves CuPy arrays of one dtype that the kernels serve, where the condition beside it holds.  (That their shapes
+are right, the op has checked before.)
+"""
 
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from autograd.backend import Array, array_module
+from autograd.backend import Array, array_module, on_gpu
+from autograd.fast.backward import new_gradients
+from autograd.forms import form_of
+from autograd.kernels import products
+from autograd.kernels.attention import WIDEST as WIDEST_HEAD
 from autograd.kernels.attention import attention_backward, attention_forward
 from autograd.kernels.bias import bias_backward, bias_relu, relu_backward
 from autograd.kernels.mixture import mixture_backward, mixture_forward
-from autograd.kernels.norm import norm_backward, norm_forward
+from autograd.kernels.norm import WIDEST, norm_backward, norm_forward
 from autograd.kernels.pooling import max_pool_backward, max_pool_forward
+from autograd.kernels.registry import DTYPES
 from autograd.kernels.softmax import softmax_backward, softmax_forward
-from autograd.ops.common import unbroadcast
-from autograd.tape import Result, Together
+from autograd.ops import linalg, loss, nn, pooling
+from autograd.ops import softmax as plain_softmax
+from autograd.ops.reduce import axes_of
+from autograd.tape import Pull
+
+Wanted = Sequence[bool]
 
 
-def softmax(x: Array, mask: Array | None) -> Result:
+def gpu_form(op: Any, where: Callable[..., bool]) -> Callable[[Any], Any]:
+    """Attach the decorated function to an op, where the condition on its arguments holds."""
+
+    def serves(wanted: Wanted, first: Any, *others: Any, **settings: Any) -> bool:
+        if not on_gpu(first) or first.dtype.name not in DTYPES:
+            return False
+        alike = all(x is None or (on_gpu(x) and x.dtype == first.dtype) for x in others)
+        return alike and where(first, *others, **settings)
+
+    return form_of(op, "compute", serves=serves)
+
+
+@gpu_form(plain_softmax.softmax, lambda x, axis=-1, mask=None: axis in (-1, x.ndim - 1))
+@new_gradients
+def softmax(wanted: Wanted, x: Array, *, axis: int = -1, mask: Array | None = None) -> tuple[Array, Pull]:
     """y = softmax(x) over the last axis"""
     y = softmax_forward(x, mask)
-    return y, lambda g: softmax_backward(y, g)
+    return y, lambda g: (softmax_backward(y, g),)
 
 
-def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
+@gpu_form(linalg.matmul, lambda x, y: min(x.ndim, y.ndim) > 1)
+@new_gradients
+def matmul(wanted: Wanted, x: Array, y: Array) -> tuple[Array, Pull]:
+    """z = x y for batches of matrices"""
+
+    def pull(g: Array) -> tuple[Array | None, ...]:
+        return (
+            products.matmul(g, y.swapaxes(-1, -2)) if wanted[0] else None,
+            products.matmul(x.swapaxes(-1, -2), g) if wanted[1] else None,
+        )
+
+    return products.matmul(x, y), pull
+
+
+@gpu_form(nn.linear, lambda x, weight, bias: x.size and weight.size)
+@new_gradients
+def linear(wanted: Wanted, x: Array, weight: Array, bias: Array | None, *, relu: bool = False) -> tuple[Array, Pull]:
     """y = x W + b, or max(x W + b, 0)"""
     shape, (d_in, d_out) = x.shape, weight.shape
     x = x.reshape(-1, d_in)
@@ -33,7 +78,7 @@ def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
         y = bias_relu(y, bias, relu)
     kept = y if relu else None
 
-    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
+    def pull(g: Array) -> tuple[Array | None, ...]:
         g = g.reshape(-1, d_out)
         gp = g if kept is None else relu_backward(g, kept)
         return (
@@ -42,39 +87,49 @@ def linear(x: Array, weight: Array, bias: Array | None, relu: bool) -> Result:
             bias_backward(g, kept) if wanted[2] else None,
         )
 
-    return y.reshape(*shape[:-1], d_out), Together(lambda wanted: partial(pull, wanted))
+    return y.reshape(*shape[:-1], d_out), pull
 
 
-def layer_norm(x: Array, gamma: Array | None, beta: Array | None, plus: Array | None, eps: float) -> Result:
+@gpu_form(nn.layer_norm, lambda x, *vectors, eps=0.0: x.ndim and 0 < x.shape[-1] <= WIDEST)
+def layer_norm(
+    wanted: Wanted, x: Array, gamma: Array | None, beta: Array | None, plus: Array | None = None, *, eps: float = 1e-5
+) -> tuple[Array, Pull]:
     """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + plus"""
     shape, d = x.shape, x.shape[-1]
     rows = [None if z is None else z.reshape(-1, d) for z in (x, plus)]
     y, normal, inverse, _ = norm_forward(*rows, None, gamma, beta, False, eps)
+    of_a_sum = plus is not None
 
     def pull(g: Array) -> tuple[Array, ...]:
         gs, _, sums = norm_backward(g.reshape(-1, d), normal, inverse, gamma, None)
         gs = gs.reshape(shape)
-        return gs, sums[0], sums[1], gs
+        gradients = gs, sums[0], sums[1]
+        return (*gradients, gs) if of_a_sum else gradients
 
-    return y.reshape(shape), Together(lambda wanted: pull, shared=plus is not None)
+    pull.new = not of_a_sum  # type: ignore[attr-defined]
+    return y.reshape(shape), pull
 
 
+@new_gradients
 def residual_norm(
+    wanted: Wanted,
     x: Array,
     z: Array,
     weight: Array,
     bias: Array | None,
     gamma: Array | None,
     beta: Array | None,
+    *,
     relu: bool,
     eps: float,
-) -> Result:
+) -> tuple[Array, Pull]:
     """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + z W + b, or of s = x + max(z W + b, 0)"""
-    shape, (d_in, d) = x.shape, weight.shape
-    z = z.reshape(-1, d_in)
+    d_in, d = weight.shape
+    shape = (*z.shape[:-1], d)
+    x, z = array_module(x).broadcast_to(x, shape), z.reshape(-1, d_in)
     y, normal, inverse, opened = norm_forward(x.reshape(-1, d), z @ weight, bias, gamma, beta, relu, eps)
 
-    def pull(wanted: tuple[bool, ...], g: Array) -> tuple[Array | None, ...]:
+    def pull(g: Array) -> tuple[Array | None, ...]:
         gs, gp, sums = norm_backward(g.reshape(-1, d), normal, inverse, gamma, opened)
         return (
             gs.reshape(shape),
@@ -85,12 +140,29 @@ def residual_norm(
             sums[1],
         )
 
-    return y.reshape(shape), Together(lambda wanted: partial(pull, wanted))
+    return y.reshape(shape), pull
 
 
-def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) -> Result:
+@gpu_form(nn.split_heads, lambda x, heads: True)
+def split_heads(wanted: Wanted, x: Array, *, heads: int) -> tuple[Array, Pull]:
+    """(..., n, d) -> (..., h, n, d/h), a view: the kernels read heads as they lie"""
+    *lead, n, d = x.shape
+    return x.reshape(*lead, n, heads, d // heads).swapaxes(-2, -3), lambda g: (g.swapaxes(-2, -3).reshape(x.shape),)
+
+
+def _head_fits(q: Array, k: Array, v: Array, **settings: Any) -> bool:
+    return 0 < q.shape[-1] <= WIDEST_HEAD and 0 < v.shape[-1] <= WIDEST_HEAD
+
+
+@gpu_form(nn.attention, _head_fits)
+@new_gradients
+def attention(
+    wanted: Wanted, q: Array, k: Array, v: Array, *, mask: Array | None = None, scale: float | None = None
+) -> tuple[Array, Pull]:
     """O = softmax(scale · Q Kᵀ) V for q (..., n, e), k (..., m, e), v (..., m, f), a mask that broadcasts, or None"""
-    xp, shapes = array_module(q), (q.shape, k.shape, v.shape)
+    mask = None if mask is None else nn.mask_of_scores(mask, q, k)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    xp = array_module(q)
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     seen, pairs = _masks(mask, lead, k.shape[-2], q.shape[-2])
     q, k, v = (_sets_and_heads(x, lead, x.shape[-2:]) for x in (q, k, v))
@@ -99,11 +171,9 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None, scale: float) ->
 
     def pull(g: Array) -> tuple[Array, ...]:
         gradients = attention_backward(*given, o, L, _sets_and_heads(g, lead, o.shape[2:]))
-        return tuple(
-            unbroadcast(x.reshape(*lead, *x.shape[2:]), shape) for x, shape in zip(gradients, shapes, strict=True)
-        )
+        return tuple(x.reshape(*lead, *x.shape[2:]) for x in gradients)
 
-    return xp.reshape(o, (*lead, *o.shape[2:])), Together(lambda wanted: pull)
+    return xp.reshape(o, (*lead, *o.shape[2:])), pull
 
 
 def _masks(mask: Array | None, lead: tuple[int, ...], m: int, n: int) -> tuple[Array | None, Array | None]:
@@ -121,21 +191,28 @@ def _sets_and_heads(x: Array, lead: tuple[int, ...], rest: tuple[int, ...]) -> A
     return x.reshape(math.prod(lead[:-1]), lead[-1] if lead else 1, *rest)
 
 
-def max_pool(x: Array, mask: Array | None, axis: int) -> Result:
+@gpu_form(pooling.max_pool, lambda x, axis=-2, mask=None: True)
+@new_gradients
+def max_pool(wanted: Wanted, x: Array, *, axis: int = -2, mask: Array | None = None) -> tuple[Array, Pull]:
     """y = max x over an axis, of the elements present"""
+    (axis,) = axes_of(x, axis)
     shape, n = x.shape, x.shape[axis]
     inside = math.prod(shape[axis + 1 :])
     sets = math.prod(shape[:axis])  # not -1, which an empty array leaves open
     x, mask = x.reshape(sets, n, inside), None if mask is None else mask.reshape(sets, n)
     y, arg, ties = max_pool_forward(x, mask)
 
-    def gx(g: Array) -> Array:
-        return max_pool_backward(g.reshape(y.shape), x, y, arg, ties, mask).reshape(shape)
+    def pull(g: Array) -> tuple[Array]:
+        return (max_pool_backward(g.reshape(y.shape), x, y, arg, ties, mask).reshape(shape),)
 
-    return y.reshape(*shape[:axis], *shape[axis + 1 :]), gx
+    return y.reshape(*shape[:axis], *shape[axis + 1 :]), pull
 
 
-def gaussian_mixture_log_likelihood(x: Array, log_pi: Array, mu: Array, sigma: Array) -> Result:
+@gpu_form(loss.gaussian_mixture_log_likelihood, lambda x, log_pi, mu, sigma: mu.shape[-2] > 0)
+@new_gradients
+def gaussian_mixture_log_likelihood(
+    wanted: Wanted, x: Array, log_pi: Array, mu: Array, sigma: Array
+) -> tuple[Array, Pull]:
     """ℓᵢ = log Σₖ πₖ N(xᵢ; μₖ, diag σₖ²)"""
     likelihood, r = mixture_forward(x, log_pi, mu, sigma)
-    return likelihood, Together(lambda wanted: lambda g: mixture_backward(g, r, x, mu, sigma, wanted))
+    return likelihood, lambda g: mixture_backward(g, r, x, mu, sigma, tuple(wanted))

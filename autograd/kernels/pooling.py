@@ -34,7 +34,7 @@ def forward_reference(x: Array, mask: Array | None) -> tuple[Array, Array, Array
     sets, n, d = x.shape
     present = np.ones((sets, n), bool) if mask is None else mask
     hidden = np.where(present[..., None], x, -np.inf)
-    someone = present.any(axis=1)[:, None]
+    someone = np.any(present, axis=1, keepdims=True)
     if n == 0:
         return np.zeros((sets, d), x.dtype), np.full((sets, d), -1, "int32"), np.zeros((sets, d), "int32")
     y = np.where(someone, hidden.max(axis=1), 0).astype(x.dtype)

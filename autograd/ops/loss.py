@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from autograd import forms
 from autograd.backend import Array, array_module, log_gamma
-from autograd.kernels import ops as kernels
-from autograd.ops.common import once
-from autograd.ops.elementwise import logistic
-from autograd.tape import Result, op
+from autograd.ops.functions import logistic
+from autograd.registry import checked_by
+from autograd.tape import Result, Vjp, op
 
 
 def reducible(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -33,13 +31,16 @@ def reducible(function: Callable[..., Result]) -> Callable[..., Result]:
         if reduction == "none":
             return losses, vjps
         share = 1 / max(losses.size, 1) if reduction == "mean" else 1
-        spread = once(lambda g: array_module(g).full(losses.shape, share, dtype=g.dtype) * g)
-        vjps = vjps if isinstance(vjps, tuple) else (vjps,)
-        return losses.sum() * share, tuple(lambda g, vjp=vjp: vjp(spread(g)) for vjp in vjps)
+        shape, vjps = losses.shape, vjps if isinstance(vjps, tuple) else (vjps,)
+
+        def spread(vjp: Vjp) -> Vjp:
+            return lambda g: vjp(array_module(g).broadcast_to(g * share, shape))
+
+        return losses.sum() * share, tuple(spread(vjp) for vjp in vjps)
 
     signature = inspect.signature(function)
     setting = inspect.Parameter("reduction", inspect.Parameter.KEYWORD_ONLY, default="mean", annotation=str)
-    reduced.__signature__ = signature.replace(parameters=[*signature.parameters.values(), setting])
+    reduced.__signature__ = signature.replace(parameters=[*signature.parameters.values(), setting])  # type: ignore[attr-defined]
     return reduced
 
 
@@ -82,7 +83,7 @@ def cross_entropy(logits: Array, *, labels: Array) -> Result:
         raise ValueError(
             f"labels must be integers of shape {logits.shape[:-1]}, given {labels.dtype} of shape {labels.shape}"
         )
-    # On a GPU the look would wait for the device, so a wrong label is the caller's business there.
+    # On a GPU reading the labels forces the device to be waited for, so a wrong label is the caller's business there.
     if xp is np and labels.size and not (labels.min() >= 0 and labels.max() < classes):
         raise ValueError(f"labels must lie in 0 … {classes - 1}, given {labels.min()} … {labels.max()}")
     chosen = xp.arange(classes) == labels[..., None]  # onehot
@@ -117,7 +118,15 @@ def poisson_negative_log_likelihood(rate: Array, *, count: Array) -> Result:
     return losses, lambda g: g * (1 - count / counted)
 
 
+def _check_mixture(x: Array, log_pi: Array, mu: Array, sigma: Array) -> None:
+    if min(x.ndim, mu.ndim) < 2 or (*x.shape[:-2], x.shape[-1]) != (*mu.shape[:-2], mu.shape[-1]):
+        raise ValueError("expected x (..., n, D) and mu (..., k, D) that agree in all but n and k")
+    if mu.shape != sigma.shape or log_pi.shape != mu.shape[:-1]:
+        raise ValueError("expected log_pi (..., k), mu and sigma (..., k, D) that agree")
+
+
 @op
+@checked_by(_check_mixture)
 def gaussian_mixture_log_likelihood(x: Array, log_pi: Array, mu: Array, sigma: Array) -> Result:
     """ℓᵢ = log Σₖ πₖ N(xᵢ; μₖ, diag σₖ²), for x (..., n, D), log π (..., k), μ and σ (..., k, D); ℓ is (..., n)
 
@@ -128,13 +137,7 @@ def gaussian_mixture_log_likelihood(x: Array, log_pi: Array, mu: Array, sigma: A
     One component at a time, so that memory grows with n D and not with n k D, and without opening the square (x − μ)²,
     which would cancel; both count in hundreds of dimensions.
     """
-    if min(x.ndim, mu.ndim) < 2 or (*x.shape[:-2], x.shape[-1]) != (*mu.shape[:-2], mu.shape[-1]):
-        raise ValueError("expected x (..., n, D) and mu (..., k, D) that agree in all but n and k")
     xp, components, D = array_module(x), range(mu.shape[-2]), x.shape[-1]
-    if mu.shape != sigma.shape or log_pi.shape != mu.shape[:-1]:
-        raise ValueError("expected log_pi (..., k), mu and sigma (..., k, D) that agree")
-    if forms.fused(x, log_pi, mu, sigma) and len(components):
-        return kernels.gaussian_mixture_log_likelihood(x, log_pi, mu, sigma)
 
     def z(j: int) -> Array:
         return (x - mu[..., j, None, :]) / sigma[..., j, None, :]  # (..., n, D)

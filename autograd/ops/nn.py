@@ -1,4 +1,4 @@
-"""The layers of a network that are more than a product: softmax, normalisation, pooling over a set, dropout.
+"""What Transformers are made of: linear layers, ReLU, layer normalisation, attention.
 
 A mask is boolean, True where an element is present.  What it hides has no influence at all, whatever is stored there:
 nan and infinity included, values and gradients alike.
@@ -7,19 +7,137 @@ nan and infinity included, values and gradients alike.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from autograd import forms
-from autograd.backend import Array, array_module, beside
-from autograd.fast import images
-from autograd.fast import rows as fast
-from autograd.kernels import norm
-from autograd.kernels import ops as kernels
-from autograd.ops.common import leading_axes, once
-from autograd.ops.linalg import linear
-from autograd.ops.reduce import axes_of, finish
+from autograd.backend import Array, array_module
+from autograd.registry import checked_by
 from autograd.tape import Result, op
+
+
+def _check_linear(x: Array, weight: Array, bias: Array | None) -> None:
+    if getattr(x, "ndim", 0) == 0 or getattr(weight, "ndim", 0) != 2 or x.shape[-1] != weight.shape[0]:
+        raise ValueError("expected x (..., d_in) and a weight (d_in, d_out) that agree in d_in")
+    if bias is not None and bias.shape != weight.shape[1:]:
+        raise ValueError(f"expected a bias of shape {weight.shape[1:]}, given {bias.shape}")
+
+
+@op
+@checked_by(_check_linear)
+def linear(x: Array, weight: Array, bias: Array | None = None) -> Result:
+    """y = x W + b          gx = g Wᵀ,   gW = Σ xᵀ g,   gb = Σ g   (summed over all rows)
+
+    x is (..., d_in), W (d_in, d_out), b (d_out,).
+    """
+    d_in, d_out = weight.shape
+    rows = x.reshape(math.prod(x.shape[:-1]), d_in)  # those of all sets, as one tall matrix
+    y = x @ weight
+    return y if bias is None else y + bias, (
+        lambda g: g @ weight.T,
+        lambda g: rows.T @ g.reshape(len(rows), d_out),
+        lambda g: g.reshape(len(rows), d_out).sum(axis=0),
+    )
+
+
+@op
+def relu(x: Array) -> Result:
+    """y = max(x, 0)          gx = g ⊙ [x > 0]"""
+    y = array_module(x).maximum(x, 0)
+    return y, lambda g: g * (y > 0)
+
+
+def _check_layer_norm(x: Array, gamma: Array | None, beta: Array | None, *, eps: float = 1e-5) -> None:
+    for name, vector in (("gamma", gamma), ("beta", beta)):
+        if vector is not None and vector.shape != x.shape[-1:]:
+            raise ValueError(f"expected {name} of shape {x.shape[-1:]}, given {vector.shape}")
+
+
+@op
+@checked_by(_check_layer_norm)
+def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, *, eps: float = 1e-5) -> Result:
+    """y = γ ⊙ x̂ + β,   x̂ = (x − mean x) / √(var x + ε), over the last axis
+
+    gx = (h − mean h − x̂ ⊙ mean(h ⊙ x̂)) / √(var x + ε)  with h = γ ⊙ g,     gγ = Σ g ⊙ x̂,     gβ = Σ g
+    """
+    xp = array_module(x)
+    centred = x - x.mean(axis=-1, keepdims=True)
+    deviation = xp.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
+    normal = centred / deviation
+    y = normal if gamma is None else normal * gamma
+
+    def pull(g: Array) -> tuple[Array, Array, Array]:
+        h = g if gamma is None else g * gamma
+        gx = (h - h.mean(axis=-1, keepdims=True) - normal * (h * normal).mean(axis=-1, keepdims=True)) / deviation
+        return gx, g * normal, g  # γ and β serve every row, so backward sums their gradients over the rows
+
+    return y if beta is None else y + beta, pull
+
+
+# ---- attention ------------------------------------------------------------------------------------------------------
+
+
+@op
+def split_heads(x: Array, *, heads: int) -> Result:
+    """(..., n, d) -> (..., h, n, d/h): head j gets the j-th run of d/h features          join_heads leads g back"""
+    if x.ndim < 2 or x.shape[-1] % heads:
+        raise ValueError(f"expected x (..., n, d) with a width d that divides into {heads} heads")
+    return _split(x, heads), _join
+
+
+@op
+def join_heads(x: Array) -> Result:
+    """(..., h, n, e) -> (..., n, h e), which undoes split_heads          split_heads leads g back"""
+    heads = x.shape[-3]
+    return _join(x), lambda g: _split(g, heads)
+
+
+def _split(x: Array, heads: int) -> Array:
+    *lead, n, d = x.shape
+    return array_module(x).ascontiguousarray(x.reshape(*lead, n, heads, d // heads).swapaxes(-2, -3))
+
+
+def _join(x: Array) -> Array:
+    *lead, heads, n, e = x.shape
+    return x.swapaxes(-2, -3).reshape(*lead, n, heads * e)
+
+
+def _check_attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale: Any = None) -> None:
+    if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        raise ValueError("expected q (..., n, e), k (..., m, e) and v (..., m, f) that agree in e and m")
+    if mask is not None:
+        mask_of_scores(mask, q, k)
+
+
+@op
+@checked_by(_check_attention)
+def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale: float | None = None) -> Result:
+    """O = P V,   P = softmax(S) over the keys,   S = scale · Q Kᵀ
+
+    gV = Pᵀ g,     gQ = scale · gS K,     gK = scale · gSᵀ Q,     gS = P ⊙ (gP − Σ gP ⊙ P)  with gP = g Vᵀ
+
+    q is (..., n, e), k (..., m, e), v (..., m, f), the result (..., n, f); leading dimensions, usually (B, h),
+    broadcast.  The scale is 1/√e unless given.  The mask is boolean, True where a key is present: (B, m) for the keys
+    of each set, or anything that broadcasts to the scores (..., n, m).  A hidden key gets exactly zero weight, and one
+    hidden from all queries may hold anything, even nan; a query without any key gets zeros, and sends none back.
+    """
+    xp = array_module(q)
+    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
+    if mask is not None:
+        mask = mask_of_scores(mask, q, k)
+        asks, seen = mask.any(axis=-1, keepdims=True), mask.any(axis=-2)[..., None]
+        # Keys that nobody attends to, and queries that attend to nobody, are wiped: their weights are 0, but 0 · nan
+        # is not.
+        q, k, v = xp.where(asks, q, 0), xp.where(seen, k, 0), xp.where(seen, v, 0)
+    P = masked_softmax(q @ k.swapaxes(-1, -2) * scale, -1, mask)  # (..., n, m)
+
+    def pull(g: Array) -> tuple[Array, Array, Array]:
+        g = g if mask is None else xp.where(asks, g, 0)
+        gP = g @ v.swapaxes(-1, -2)
+        gS = P * (gP - (gP * P).sum(axis=-1, keepdims=True)) * scale
+        return gS @ k, gS.swapaxes(-1, -2) @ q, P.swapaxes(-1, -2) @ g
+
+    return P @ v, pull
 
 
 def masked_softmax(x: Array, axis: int, mask: Array | None) -> Array:
@@ -32,170 +150,25 @@ def masked_softmax(x: Array, axis: int, mask: Array | None) -> Array:
     top = x.max(axis=axis, keepdims=True)  # subtracted so that no exponential overflows
     e = xp.exp(x - xp.where(top == -math.inf, 0, top))
     total = e.sum(axis=axis, keepdims=True)
-    e /= xp.where(total == 0, 1, total)
-    return e
+    return e / xp.where(total == 0, 1, total)
 
 
-@op
-def softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> Result:
-    """y = eˣ / Σ eˣ          gx = y ⊙ (g − Σ g ⊙ y)"""
-    (axis,) = axes_of(x, axis)
-    if mask is not None:
-        require_mask(mask)
-        if np.broadcast_shapes(mask.shape, x.shape) != x.shape:
-            raise ValueError(f"expected a mask that broadcasts to {x.shape}, given {mask.shape}")
-    if forms.fused(x) and axis == x.ndim - 1:
-        return kernels.softmax(x, mask)
-    y = masked_softmax(x, axis, mask)
-    return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
+def mask_of_scores(mask: Array, q: Array, k: Array) -> Array:
+    """The mask with the dimensions of the scores (..., n, m), or with such as broadcast to them."""
+    require_mask(mask)
+    given, dimensions = mask.shape, max(q.ndim, k.ndim)
+    if mask.ndim == 2 and dimensions > 2:  # (B, m): the same for all heads and queries
+        mask = mask.reshape(mask.shape[0], *[1] * (dimensions - 2), mask.shape[1])
+    elif mask.ndim == 1:
+        mask = mask[None, :]
+    scores = (*np.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2], k.shape[-2])
+    fits = all(a in (1, b) for a, b in zip(mask.shape[::-1], scores[::-1], strict=False))
+    if not (1 <= mask.ndim <= len(scores) and fits):
+        raise ValueError(f"expected a mask (B, m) of the keys, or one that broadcasts to {scores}; given {given}")
+    return mask
 
 
-@op
-def log_softmax(x: Array, *, axis: int = -1) -> Result:
-    """y = x − log Σ eˣ          gx = g − eʸ Σ g"""
-    xp, (axis,) = array_module(x), axes_of(x, axis)
-    if x.shape[axis] == 0:
-        return x, lambda g: g
-    y = x - x.max(axis=axis, keepdims=True)
-    y -= xp.log(xp.exp(y).sum(axis=axis, keepdims=True))
-    return y, lambda g: g - xp.exp(y) * g.sum(axis=axis, keepdims=True)
-
-
-@op
-def layer_norm(
-    x: Array, gamma: Array | None = None, beta: Array | None = None, plus: Array | None = None, *, eps: float = 1e-5
-) -> Result:
-    """y = γ ⊙ x̂ + β,   x̂ = (x − mean x) / √(var x + ε), over the last axis
-
-    gx = (h − mean h − x̂ ⊙ mean(h ⊙ x̂)) / √(var x + ε)  with h = γ ⊙ g,     gγ = Σ g ⊙ x̂,     gβ = Σ g
-
-    Given plus, it is x + plus that is normalised, as after a residual connection; both receive the same gradient.
-    """
-    xp, eps = array_module(x), float(eps)
-    for name, vector in (("gamma", gamma), ("beta", beta)):
-        if vector is not None and vector.shape != x.shape[-1:]:
-            raise ValueError(f"expected {name} of shape {x.shape[-1:]}, given {vector.shape}")
-    if plus is not None and plus.shape != x.shape:
-        raise ValueError("expected x and plus of the same shape")
-    if forms.fast(x, gamma, beta, plus) and x.size:
-        return fast.layer_norm(x, gamma, beta, plus, eps)
-    if forms.fused(x, gamma, beta, plus) and 0 < x.shape[-1] <= norm.WIDEST:
-        return kernels.layer_norm(x, gamma, beta, plus, eps)
-    x = x if plus is None else x + plus
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / xp.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
-    normal = centred * inverse
-    y = normal if gamma is None else normal * gamma
-    y = y if beta is None else y + beta
-
-    @once
-    def gx(g: Array) -> Array:
-        h = g if gamma is None else g * gamma
-        return (h - h.mean(axis=-1, keepdims=True) - normal * (h * normal).mean(axis=-1, keepdims=True)) * inverse
-
-    return y, (
-        gx,
-        lambda g: (g * normal).sum(axis=leading_axes(g)),
-        lambda g: g.sum(axis=leading_axes(g)),
-        gx,
-    )
-
-
-@op
-def residual_norm(
-    x: Array,
-    z: Array,
-    weight: Array,
-    bias: Array | None = None,
-    gamma: Array | None = None,
-    beta: Array | None = None,
-    *,
-    relu: bool = False,
-    eps: float = 1e-5,
-) -> Result:
-    """y = layer_norm(x + z W + b), or with relu=True y = layer_norm(x + max(z W + b, 0)): each half of a MAB
-
-    x is (..., d), z (..., d_in), W (d_in, d).  A layer, a sum and a normalisation are one op so that its fast form can
-    do all of it to some rows before it goes on to the next.
-    """
-    if x.shape[:-1] != z.shape[:-1] or weight.shape != (z.shape[-1], x.shape[-1]):
-        raise ValueError("expected x (..., d), z (..., d_in) with as many rows, and a weight (d_in, d)")
-    for name, vector in (("bias", bias), ("gamma", gamma), ("beta", beta)):
-        if vector is not None and vector.shape != x.shape[-1:]:
-            raise ValueError(f"expected {name} of shape {x.shape[-1:]}, given {vector.shape}")
-    if forms.fast(x, z, weight, bias, gamma, beta) and x.size and z.size:
-        return fast.residual_norm(x, z, weight, bias, gamma, beta, relu, float(eps))
-    if forms.fused(x, z, weight, bias, gamma, beta) and x.size and z.size and x.shape[-1] <= norm.WIDEST:
-        return kernels.residual_norm(x, z, weight, bias, gamma, beta, relu, float(eps))
-    with forms.plain_forms():
-        r, (gz, gweight, gbias) = linear.pure(z, weight, bias, relu=relu)
-        y, (gs, ggamma, gbeta, _) = layer_norm.pure(x, gamma, beta, r, eps=eps)
-    return y, (gs, lambda g: gz(gs(g)), lambda g: gweight(gs(g)), lambda g: gbias(gs(g)), ggamma, gbeta)
-
-
-def moments(x: Array, axis: int) -> tuple[Array, Array]:
-    """Mean and (biased) variance of each channel, the channels lying along an axis."""
-    others = tuple(a for a in range(x.ndim) if a not in axes_of(x, axis))
-    if x.size == 0:
-        raise ValueError("the statistics of an empty batch are not defined")
-    if forms.fast(x):
-        with forms.one_level_of_threads():  # layers ask for moments outside of any op
-            return images.moments(x, axis)
-    return x.mean(axis=others), x.var(axis=others)
-
-
-@op
-def batch_norm(
-    x: Array,
-    gamma: Array | None = None,
-    beta: Array | None = None,
-    *,
-    axis: int = 1,
-    eps: float = 1e-5,
-    statistics: tuple[Array, Array] | None = None,
-    frozen: bool = False,
-    relu: bool = False,
-) -> Result:
-    """y = γ ⊙ x̂ + β,   x̂ = (x − μ) / √(σ² + ε), with μ, σ² of each channel along the axis; relu=True: max(y, 0)
-
-    statistics = (μ, σ²) are the batch's own moments(x, axis) unless given.  If frozen they are constants, as in
-    evaluation; otherwise they count as functions of x, and the gradient is that of layer_norm with other axes.
-    """
-    xp, (axis,) = array_module(x), axes_of(x, axis)
-    others = tuple(a for a in range(x.ndim) if a != axis)
-    along = [1] * x.ndim
-    along[axis] = x.shape[axis]
-    for vector in (gamma, beta, *(statistics or ())):
-        if vector is not None and vector.shape != (x.shape[axis],):
-            raise ValueError(f"expected a number for each of {x.shape[axis]} channels, given {vector.shape}")
-    mean, variance = (s.astype(x.dtype) for s in (statistics or moments(x, axis)))
-    if forms.fast(x, gamma, beta) and x.size:
-        return images.batch_norm(x, gamma, beta, axis, float(eps), (mean, variance), frozen, relu)
-    mean, variance = mean.reshape(along), variance.reshape(along)
-    per_channel = x.size // max(x.shape[axis], 1)
-    inverse = 1 / xp.sqrt(variance + eps)
-    normal = (x - mean) * inverse
-    y = normal if gamma is None else normal * gamma.reshape(along)
-    y = y if beta is None else y + beta.reshape(along)
-    y = xp.maximum(y, 0) if relu else y
-
-    @once
-    def through(g: Array) -> Array:
-        return g * (y > 0) if relu else g
-
-    @once
-    def channel_sums(g: Array) -> tuple[Array, Array]:
-        g = through(g)
-        return (g * normal).sum(axis=others), g.sum(axis=others)  # gγ and gβ, which gx needs as well
-
-    def gx(g: Array) -> Array:
-        scale = inverse if gamma is None else inverse * gamma.reshape(along)
-        if frozen:
-            return through(g) * scale
-        ggamma, gbeta = (s.reshape(along) / per_channel for s in channel_sums(g))
-        return (through(g) - gbeta - normal * ggamma) * scale
-
-    return y, (gx, lambda g: channel_sums(g)[0], lambda g: channel_sums(g)[1])
+# ---- refusals -------------------------------------------------------------------------------------------------------
 
 
 def require_mask(mask: Array, shape: tuple[int, ...] | None = None) -> None:
@@ -205,59 +178,3 @@ def require_mask(mask: Array, shape: tuple[int, ...] | None = None) -> None:
         raise TypeError(f"a mask is a boolean array, True where an element is present; given {kind}")
     if shape is not None and mask.shape != shape:
         raise ValueError(f"expected a mask of shape {shape}, given {mask.shape}")
-
-
-def _present(x: Array, axis: int, mask: Array | None) -> Array:
-    """The mask of x.shape[: axis + 1] as an array that broadcasts against x; all present where none is given."""
-    shape = x.shape[: axis + 1]
-    if mask is None:
-        mask = array_module(x).ones(shape, dtype=bool)
-    require_mask(mask, shape)
-    return mask.reshape(shape + (1,) * (x.ndim - len(shape)))
-
-
-@op
-def mean_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
-    """y = Σ x / n over the n elements present on an axis; 0 for an empty set          gx = g / n where present"""
-    xp, axes = array_module(x), axes_of(x, (axis,))
-    present = _present(x, axes[0], mask)
-    n = xp.maximum(present.sum(axis=axes, keepdims=True), 1).astype(x.dtype)
-    y = xp.where(present, x, 0).sum(axis=axes, keepdims=True) / n
-    return finish(y, axes, False, lambda g: xp.where(present, g / n, 0))
-
-
-@op
-def max_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> Result:
-    """y = max x over the elements present on an axis; 0 for an empty set          gx = g where x = y, in equal parts"""
-    xp, axes = array_module(x), axes_of(x, (axis,))
-    if mask is not None:
-        require_mask(mask, x.shape[: axes[0] + 1])
-    if forms.fused(x):
-        return kernels.max_pool(x, mask, axes[0])
-    present = _present(x, axes[0], mask)
-    if x.shape[axes[0]] == 0:
-        return finish(x.sum(axis=axes, keepdims=True), axes, False, lambda g: xp.zeros_like(x))
-    x = xp.where(present, x, -math.inf)
-    y = xp.where(present.any(axis=axes, keepdims=True), x.max(axis=axes, keepdims=True), 0)
-
-    def vjp(g: Array) -> Array:
-        hits = (x == y) & present
-        parts = xp.maximum(hits.sum(axis=axes, keepdims=True), 1).astype(g.dtype)
-        return xp.where(hits, g / parts, 0)
-
-    return finish(y, axes, False, vjp)
-
-
-@op
-def dropout(x: Array, *, p: float, rng: np.random.Generator) -> Result:
-    """y = x ⊙ keep / (1 − p), each element kept with probability 1 − p          gx = g ⊙ keep / (1 − p)
-
-    The numbers are drawn on the CPU whatever the device, so that every device sees the same ones.
-    """
-    if not 0 <= p < 1:
-        raise ValueError(f"the probability p of dropping an element must lie in [0, 1), given {p}")
-    if p == 0:
-        return x, lambda g: g
-    keep = beside(rng.random(x.shape, dtype=x.dtype) >= p, x) * (1 / (1 - p))
-    keep = keep.astype(x.dtype)
-    return x * keep, lambda g: g * keep

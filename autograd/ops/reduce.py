@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from autograd.backend import Array, array_module
-from autograd.tape import Result, Vjp, op
+from autograd.ops.functions import sqrt
+from autograd.registry import composite
+from autograd.tape import Result, Tensor, Vjp, op
 
 Axis = int | tuple[int, ...] | None
 
@@ -87,6 +90,12 @@ def var(x: Array, *, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -
     centred = x - x.mean(axis=axes, keepdims=True)
     y = (centred * centred).sum(axis=axes, keepdims=True) / n
     return finish(y, axes, keepdims, lambda g: g * (2 / n) * centred)
+
+
+@composite
+def std(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+    """y = √(var x)"""
+    return sqrt(var(x, axis=axis, keepdims=keepdims, ddof=ddof))
 
 
 @op

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from autograd.backend import Array, array_module, is_array, scatter_add
-from autograd.ops.common import unbroadcast
 from autograd.ops.reduce import axes_of
-from autograd.tape import Result, Tensor, composite, op
+from autograd.registry import composite
+from autograd.tape import Result, Tensor, op
 
 
 @op
@@ -39,43 +39,33 @@ def swapaxes(x: Array, *, axis1: int, axis2: int) -> Result:
 @op
 def broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Result:
     """x copied along new axes, and along those of length 1          gx = Σ of g over the copies"""
-    before = x.shape
-    return array_module(x).broadcast_to(x, shape), lambda g: unbroadcast(g, before)
+    return array_module(x).broadcast_to(x, shape), lambda g: g  # backward sums over the copies
 
 
 @op
-def concatenate(*xs: Array, axis: int = 0) -> Result:
+def concatenate(xs: Sequence[Array], *, axis: int = 0) -> Result:
     """The inputs one after another along an axis          each receives its own part of g"""
-    xs = _alike(xs)
-    y = array_module(*xs).concatenate(xs, axis=axis)
-    vjps, start = [], 0
-    for x in xs:
-        part = [slice(None)] * x.ndim
-        part[axis] = slice(start, start + x.shape[axis])
-        vjps.append(lambda g, part=tuple(part): g[part])
-        start += x.shape[axis]
-    return y, tuple(vjps)
+    xp, xs = _alike(xs)
+    ends = np.cumsum([x.shape[axis] for x in xs])[:-1].tolist()
+    return xp.concatenate(xs, axis=axis), lambda g: xp.split(g, ends, axis=axis)
 
 
 @op
-def stack(*xs: Array, axis: int = 0) -> Result:
+def stack(xs: Sequence[Array], *, axis: int = 0) -> Result:
     """The inputs side by side along a new axis          each receives its own slice of g"""
-    xs = _alike(xs)
-    xp = array_module(*xs)
-    y = xp.stack(xs, axis=axis)
-    return y, tuple(lambda g, i=i: xp.take(g, i, axis=axis) for i in range(len(xs)))
+    xp, xs = _alike(xs)
+    return xp.stack(xs, axis=axis), lambda g: [xp.take(g, i, axis=axis) for i in range(len(xs))]
 
 
-def _alike(xs: tuple) -> tuple:
-    """Python's numbers among arrays as 0-d arrays of their dtype: in a list they would promote."""
-    if not xs:
-        raise ValueError("expected at least one input, given an empty list")
-    first = next((x for x in xs if is_array(x)), None)
-    return tuple(x if is_array(x) else array_module(first).asarray(x, dtype=first.dtype) for x in xs)
+def _alike(xs: Sequence[Any]) -> tuple[Any, list[Array]]:
+    """The array module, and the inputs with Python's numbers as 0-d arrays of the others' dtype, lest they promote."""
+    first = next(x for x in xs if is_array(x))
+    xp = array_module(first)
+    return xp, [x if is_array(x) else xp.asarray(x, dtype=first.dtype) for x in xs]
 
 
 @composite
-def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """x cut along an axis into equal sections, or at the given places, as a list; concatenate undoes it."""
     x = x if isinstance(x, Tensor) else Tensor(x)
     (axis,) = axes_of(x, axis)
@@ -88,7 +78,7 @@ def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tenso
     if edges != sorted(edges):
         raise ValueError(f"split of {x.shape}: places must rise from 0 to {length}, given {list(sections)}")
     before = (slice(None),) * axis
-    return [getitem(x, (*before, slice(a, b))) for a, b in pairwise(edges)]
+    return [getitem(x, index=(*before, slice(a, b))) for a, b in pairwise(edges)]
 
 
 @op

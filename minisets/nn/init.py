@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from autograd import Tensor
+from minisets.checks import whole_number
 
 
 def require_generator(rng: np.random.Generator) -> np.random.Generator:
-    """Refuse what is no generator: a seed, say, or nothing."""
+    """Refuse what is not a generator: a seed, say, or nothing."""
     if not isinstance(rng, np.random.Generator):
         raise TypeError(
             f"rng must be a NumPy Generator, such as numpy.random.default_rng(0); given {type(rng).__name__}"
@@ -37,3 +38,9 @@ def xavier_uniform(rng: np.random.Generator, shape: tuple[int, ...], fan_in: int
 def constant(shape: tuple[int, ...], value: float) -> Tensor:
     """A float32 parameter that begins as the same number everywhere."""
     return Tensor(np.full(shape, value, dtype="float32"), requires_grad=True)
+
+
+def learned_rows(rng: np.random.Generator, m: int, d: int) -> Tensor:
+    """m rows of d numbers, as the authors draw inducing points and seeds: U(±√(6 / (d (m + 1))))."""
+    m = whole_number("the number of inducing points or seeds", m)
+    return uniform(rng, (m, d), math.sqrt(6 / (d * (m + 1))))

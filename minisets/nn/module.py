@@ -22,6 +22,8 @@ import numpy as np
 
 from autograd import Tensor, backend
 from autograd.backend import Array
+from minisets.nn.drawing import as_html, as_text
+from minisets.nn.walk import walk
 from minisets.state import fit, overwrite
 
 
@@ -37,8 +39,8 @@ class Module:
     # ---- what belongs to it
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Every Tensor of the state, each once, by its dotted name; a result that was kept in an attribute is none."""
-        return ((name, x) for name, x in _walk(self) if isinstance(x, Tensor) and x.node is None)
+        """Every Tensor of the state, each once, by its dotted name; a result kept in an attribute is not state."""
+        return ((name, x) for name, x in walk(self) if isinstance(x, Tensor) and x.node is None)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """The Tensors that are trained."""
@@ -50,11 +52,11 @@ class Module:
 
     def named_generators(self) -> Iterator[tuple[str, np.random.Generator]]:
         """The random generators, whose state a checkpoint must keep."""
-        return ((name, x) for name, x in _walk(self) if isinstance(x, np.random.Generator))
+        return ((name, x) for name, x in walk(self) if isinstance(x, np.random.Generator))
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
         """This Module, under the name "", and every one inside it."""
-        return ((name, x) for name, x in _walk(self) if isinstance(x, Module))
+        return ((name, x) for name, x in walk(self) if isinstance(x, Module))
 
     def modules(self) -> Iterator[Module]:
         """This Module and every one inside it."""
@@ -69,6 +71,11 @@ class Module:
 
     def eval(self) -> Self:
         return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all parameters, before the next backward adds its own."""
+        for p in self.parameters():
+            p.grad = None
 
     def to(self, device: str) -> Self:
         """Move all Tensors to a device, in place; an optimizer is made after the move."""
@@ -100,38 +107,21 @@ class Module:
         """Each array of mine with the one of the same name, or a ValueError that says what does not fit."""
         return fit(type(self).__name__, {name: x.data for name, x in self.named_tensors()}, state)
 
+    # ---- how it looks: drawing.py
+
     def __repr__(self) -> str:
-        count = sum(x.size for x in self.parameters())
-        lines = [f"{type(self).__name__}: {count:,} parameters"]
-        lines += [f"  {name:24} {x.shape}" for name, x in self.named_tensors()]
-        return "\n".join(lines)
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
-def tensor_like(X: Any, like: Tensor) -> Tensor:
+def tensor_like(X: Any, like: Tensor | None) -> Tensor:
     """What a Module computes with: a Tensor as it is, anything else in the dtype and on the device of a parameter."""
     if isinstance(X, Tensor):
         return X
     X = Tensor(X)
+    if like is None:
+        return X
     alike = X.dtype == like.dtype and X.device == like.device
     return X if alike else X.astype(like.dtype).to(like.device)
-
-
-def _walk(root: Any) -> Iterator[tuple[str, Any]]:
-    """Every value inside, with its dotted name, depth first and in order; what occurs twice is given once."""
-    seen: set[int] = set()
-    waiting = [("", root)]
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, Module | Tensor | np.random.Generator):
-            if id(value) in seen:
-                continue
-            seen.add(id(value))
-            yield name, value
-        inside = (
-            vars(value) if isinstance(value, Module)
-            else value if isinstance(value, dict)
-            else dict(enumerate(value)) if isinstance(value, list | tuple)
-            else {}
-        )  # fmt: skip
-        prefix = f"{name}." if name else ""
-        waiting += [(f"{prefix}{key}", part) for key, part in reversed(inside.items())]

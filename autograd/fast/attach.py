@@ -1,0 +1,47 @@
+"""How a fast form of an op is attached, on the CPU.
+
+It serves NumPy arrays of one floating dtype with at least one element each.  (That their shapes are right, the op has
+checked before.)  While it computes BLAS keeps to one thread: its pieces have threads already.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from autograd.fast.backward import new_gradients
+from autograd.forms import form_of
+from autograd.threads import single_threaded_blas
+
+Wanted = Sequence[bool]
+
+
+def cpu_form(op: Any) -> Callable[[Any], Any]:
+    """Attach the decorated function, of which pull returns new arrays, to an op."""
+
+    def attach(compute: Any) -> Any:
+        form_of(op, "compute", serves=serves)(with_one_blas_thread(new_gradients(compute)))
+        return compute
+
+    return attach
+
+
+def serves(wanted: Wanted, first: Any, *others: Any, **settings: Any) -> bool:
+    if type(first) is not np.ndarray or first.dtype.kind != "f" or not first.size:
+        return False
+    for x in others:
+        if x is not None and not (type(x) is np.ndarray and x.dtype == first.dtype and x.size):
+            return False
+    return True
+
+
+def with_one_blas_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def calm(*arguments: Any, **keywords: Any) -> Any:
+        with single_threaded_blas:
+            return function(*arguments, **keywords)
+
+    return calm

@@ -1,0 +1,204 @@
+"""The methods of a Tensor, each an op of the same name, comparisons, and how Python and NumPy see a Tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+import autograd
+from autograd import backend
+from autograd.backend import Array
+from autograd.operators import Operators
+
+if TYPE_CHECKING:
+    from autograd.tape import Tensor
+
+Axis = int | tuple[int, ...] | None
+
+
+class Methods(Operators):
+    """What can be asked of a Tensor, besides its operators."""
+
+    __slots__ = ()
+
+    # ---- ops
+
+    @property
+    def T(self) -> Tensor:
+        return autograd.transpose(self)
+
+    def to(self, device: str) -> Tensor:
+        """The same on a device: itself if it is there already, otherwise a copy from which gradients travel back."""
+        moved = autograd.to_device(self, device=device)
+        return cast("Tensor", self) if moved.data is self.data else moved
+
+    def astype(self, dtype: Any) -> Tensor:
+        return autograd.astype(self, dtype=dtype)
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """x.reshape(2, 3) and x.reshape((2, 3)) are the same."""
+        return autograd.reshape(self, shape=shape[0] if len(shape) == 1 else shape)
+
+    def flatten(self) -> Tensor:
+        return autograd.reshape(self, shape=-1)
+
+    def transpose(self, *axes: Any) -> Tensor:
+        """x.transpose(), x.transpose(1, 0) and x.transpose((1, 0))."""
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return autograd.transpose(self, axes=axes or None)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Tensor:
+        return autograd.swapaxes(self, axis1=axis1, axis2=axis2)
+
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        return autograd.sum(self, axis=axis, keepdims=keepdims)
+
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        return autograd.mean(self, axis=axis, keepdims=keepdims)
+
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        return autograd.max(self, axis=axis, keepdims=keepdims)
+
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        return autograd.min(self, axis=axis, keepdims=keepdims)
+
+    def var(self, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+        return autograd.var(self, axis=axis, keepdims=keepdims, ddof=ddof)
+
+    def std(self, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+        return autograd.std(self, axis=axis, keepdims=keepdims, ddof=ddof)
+
+    def exp(self) -> Tensor:
+        return autograd.exp(self)
+
+    def log(self) -> Tensor:
+        return autograd.log(self)
+
+    def sqrt(self) -> Tensor:
+        return autograd.sqrt(self)
+
+    def tanh(self) -> Tensor:
+        return autograd.tanh(self)
+
+    def relu(self) -> Tensor:
+        return autograd.relu(self)
+
+    def sigmoid(self) -> Tensor:
+        return autograd.sigmoid(self)
+
+    def abs(self) -> Tensor:
+        return autograd.abs(self)
+
+    def clip(self, low: float | None = None, high: float | None = None) -> Tensor:
+        return autograd.clip(self, low=low, high=high)
+
+    # ---- comparisons have no derivative: they give plain boolean arrays, ready to be masks
+
+    def __eq__(self, other: object) -> Array:
+        return self.data == self._beside(other)
+
+    def __ne__(self, other: object) -> Array:
+        return self.data != self._beside(other)
+
+    def __lt__(self, other: Any) -> Array:
+        return self.data < self._beside(other)
+
+    def __le__(self, other: Any) -> Array:
+        return self.data <= self._beside(other)
+
+    def __gt__(self, other: Any) -> Array:
+        return self.data > self._beside(other)
+
+    def __ge__(self, other: Any) -> Array:
+        return self.data >= self._beside(other)
+
+    __hash__ = object.__hash__  # as a key of a dictionary a Tensor is known by its identity all the same
+
+    def _beside(self, other: Any) -> Any:
+        other = other.data if isinstance(other, Operators) else other
+        return backend.beside(other, self.data) if backend.is_array(other) else other
+
+    # ---- as Python sees it
+
+    def __repr__(self) -> str:
+        made_by = f", made by {self.node.op}" if self.node else ""
+        leaf = ", requires_grad=True" if self.requires_grad and not self.node else ""
+        return f"Tensor({self.numpy()!s}, {self.dtype}{made_by}{leaf})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if spec else repr(self), spec)
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("a Tensor of shape () has no length: it is a single number, x.item()")
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.ndim == 0:
+            raise TypeError("a Tensor of shape () cannot be iterated over: it is a single number, x.item()")
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self.data)
+
+    def __float__(self) -> float:
+        return float(self.data)
+
+    def __int__(self) -> int:
+        return int(self.data)
+
+    def item(self) -> Any:
+        """The single number in this Tensor, as a Python number."""
+        return self.data.item()
+
+    def numpy(self) -> np.ndarray:
+        """The numbers as a NumPy array: shared on the CPU, copied from a GPU."""
+        return backend.to_host(self.data)
+
+    # ---- how NumPy treats it
+
+    __array_priority__ = 1000  # CuPy leaves  array + tensor  to __radd__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """np.asarray(x) where nothing is lost by it: no gradient, and no copy from a GPU that nobody sees."""
+        if self.requires_grad or self.device != "cpu":
+            why = "wants a gradient, which an array would not pass on" if self.requires_grad else f"is on {self.device}"
+            raise TypeError(f"this Tensor {why}, so it does not turn into a NumPy array by itself: write x.numpy()")
+        return np.array(self.data, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
+        """array + x is asked of NumPy first, and comes here; other functions of NumPy are refused with a word."""
+        arithmetic = _ARITHMETIC.get(ufunc.__name__)
+        if method == "__call__" and arithmetic and len(inputs) == 2 and not isinstance(inputs[0], Operators):
+            return getattr(inputs[1], arithmetic)(inputs[0])
+        raise TypeError(_instead(ufunc.__name__))
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+        raise TypeError(_instead(function.__name__))
+
+
+_ARITHMETIC = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "power": "__rpow__",
+    "matmul": "__rmatmul__",
+    "less": "__gt__",
+    "less_equal": "__ge__",
+    "greater": "__lt__",
+    "greater_equal": "__le__",
+    "equal": "__eq__",
+    "not_equal": "__ne__",
+}
+_OTHER_NAMES = {"absolute": "abs", "true_divide": "divide", "amax": "max", "amin": "min", "expand_dims": "reshape"}
+
+
+def _instead(name: str) -> str:
+    ours = _OTHER_NAMES.get(name, name)
+    if callable(getattr(autograd, ours, None)):
+        method = f" or x.{ours}()" if hasattr(Methods, ours) else ""
+        return f"np.{name} knows nothing of gradients: for a Tensor write autograd.{ours}(x){method}"
+    return f"np.{name} knows nothing of gradients, and there is no op of that name: write np.{name}(x.numpy(), ...)"

@@ -1,0 +1,84 @@
+"""Arithmetic, and choosing between numbers.
+
+Where shapes differ they broadcast, as in NumPy.  No derivative here needs to think of that: backward sums the gradients
+of copies (tape.py).
+"""
+
+from __future__ import annotations
+
+from autograd import backend
+from autograd.backend import Array, array_module
+from autograd.tape import Result, op
+
+
+@op
+def add(x: Array, y: Array) -> Result:
+    """z = x + y          gx = g,   gy = g"""
+    return x + y, (lambda g: g, lambda g: g)
+
+
+@op
+def subtract(x: Array, y: Array) -> Result:
+    """z = x − y          gx = g,   gy = −g"""
+    return x - y, (lambda g: g, lambda g: -g)
+
+
+@op
+def multiply(x: Array, y: Array) -> Result:
+    """z = x ⊙ y          gx = g ⊙ y,   gy = g ⊙ x"""
+    return x * y, (lambda g: g * y, lambda g: g * x)
+
+
+@op
+def divide(x: Array, y: Array) -> Result:
+    """z = x / y          gx = g / y,   gy = −g z / y"""
+    z = x / y
+    return z, (lambda g: g / y, lambda g: -g * z / y)
+
+
+@op
+def negative(x: Array) -> Result:
+    """y = −x          gx = −g"""
+    return -x, lambda g: -g
+
+
+@op
+def power(x: Array, y: Array) -> Result:
+    """z = xʸ          gx = g y xʸ⁻¹,   gy = g z log x
+
+    At the two places where these read 0 · ∞ the limit is meant: gx = 0 where y = 0, and gy = 0 where x = 0.
+    """
+    xp = array_module(x, y)
+    if not backend.is_array(x) or x.dtype.kind == "b":
+        x = xp.asarray(x, dtype=y.dtype)  # 2 ** y: the logarithm of a Python number, or boolean, would be float64
+    if backend.is_array(y) and y.dtype.kind == "b":
+        y = y.astype(x.dtype)
+    z = x**y
+
+    def gx(g: Array) -> Array:
+        number = isinstance(y, int | float) and y != 0  # x ** 2, nearly always: nothing to look out for
+        base = x if number else xp.where(xp.asarray(y == 0), 1, x)
+        return g * y * base ** (y - 1)
+
+    return z, (gx, lambda g: g * z * xp.log(xp.where(x == 0, 1, x)))
+
+
+@op
+def maximum(x: Array, y: Array) -> Result:
+    """z = max(x, y)          gx = g ⊙ [x > y],   gy = g ⊙ [y > x]   (half each where x = y)"""
+    z = array_module(x, y).maximum(x, y)
+    return z, (lambda g: g * (x > y) + g * 0.5 * (x == y), lambda g: g * (y > x) + g * 0.5 * (x == y))
+
+
+@op
+def minimum(x: Array, y: Array) -> Result:
+    """z = min(x, y)          gx = g ⊙ [x < y],   gy = g ⊙ [y < x]   (half each where x = y)"""
+    z = array_module(x, y).minimum(x, y)
+    return z, (lambda g: g * (x < y) + g * 0.5 * (x == y), lambda g: g * (y < x) + g * 0.5 * (x == y))
+
+
+@op
+def where(condition: Array, x: Array, y: Array) -> Result:
+    """z = x where the condition holds, y elsewhere; each receives g where it was chosen and 0 where not"""
+    xp = array_module(condition, x, y)
+    return xp.where(condition, x, y), (None, lambda g: xp.where(condition, g, 0), lambda g: xp.where(condition, 0, g))

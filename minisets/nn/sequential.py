@@ -1,0 +1,53 @@
+"""Layers one after another, and how a mask finds those that can use it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from autograd import Tensor
+from minisets.nn.module import Module, tensor_like
+
+
+class Sequential(Module):
+    """One layer after another; a layer is a Module or any function of a Tensor, such as relu.
+
+    A mask of the sets is given to every layer that takes one, until a layer pools them: see through().
+    """
+
+    def __init__(self, *layers: Callable[..., Any]) -> None:
+        self.layers = list(layers)
+
+    def forward(self, X: Any, mask: Any = None) -> Any:
+        if not isinstance(X, Tensor):  # a relu that comes first would make a float64 Tensor of an array
+            X = tensor_like(X, next((x for _, x in self.named_tensors() if x.requires_grad), None))
+        return through(self.layers, X, mask)
+
+
+def through(layers: list[Any], X: Any, mask: Any) -> Any:
+    """X through one layer after another, each given the mask if it takes one and there still is a set to be masked.
+
+    A layer that pools says so by an attribute pools = True; one of which nothing is known (that has no such attribute)
+    has pooled the set when what it returns no longer has an element for each entry of the mask.
+    """
+    for layer in layers:
+        X = layer(X, mask) if mask is not None and takes_mask(layer) else layer(X)
+        pools = getattr(layer, "pools", None)
+        if mask is not None and (pools or (pools is None and X.shape[:-1] != mask.shape)):
+            mask = None
+    return X
+
+
+def takes_mask(layer: Any) -> bool:
+    """Whether a layer can be called as layer(X, mask)."""
+    return _has_parameter(type(layer).forward if isinstance(layer, Module) else layer, "mask")
+
+
+@cache
+def _has_parameter(function: Callable[..., Any], name: str) -> bool:
+    try:
+        return name in inspect.signature(function).parameters
+    except ValueError:  # a function written in C
+        return False
