@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+PATHS = [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), str(ROOT)]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(PATHS), "OPENBLAS_NUM_THREADS": "1"}
 
 TINY = {  # small enough for a test, every part of a run included
     "max_regression": "--batch 8 --validation-sets 20 --test-sets 50 --log-every 7 --evaluate-every 20 --save-every 15",

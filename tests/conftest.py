@@ -7,6 +7,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["MINISETS_DATA"] = "/nonexistent/minisets"  # no test depends on what data this machine happens to have
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from gpu import double
 from hypothesis import settings
 
 from autograd import forms
+
+if "autograd.fast" not in sys.modules:  # tests/without_fast: the tests of speed have nothing to test
+    collect_ignore = ["gpu", "test_forms.py", "test_threads.py", "test_memory.py", "test_bench.py", "test_selftest.py"]
 
 settings.register_profile("minisets", deadline=None)  # machines are shared: a slow example is not a failure
 settings.load_profile("minisets")

@@ -366,14 +366,13 @@ def einsum(subscripts, x, y):
     return filled([extents[letter] for letter in output], results)
 
 
-def linear(x, weight, bias=None, *, relu=False):
-    """y[..., o] = sum_i x[..., i] weight[i, o] + bias[o], or 0 if that is less"""
+def linear(x, weight, bias=None):
+    """y[..., o] = sum_i x[..., i] weight[i, o] + bias[o]"""
     d_in, d_out = weight.shape
     result = np.empty((*x.shape[:-1], d_out), dtype=np.float64)
     for *lead, o in np.ndindex(*result.shape):
         terms = [float(x[(*lead, i)]) * float(weight[i, o]) for i in range(d_in)]
-        y = total(terms if bias is None else [*terms, float(bias[o])])
-        result[(*lead, o)] = max(y, 0.0) if relu else y
+        result[(*lead, o)] = total(terms if bias is None else [*terms, float(bias[o])])
     return result
 
 
@@ -429,20 +428,14 @@ def scaled_and_shifted(x, gamma, beta, axis):
     return result
 
 
-def layer_norm(x, gamma=None, beta=None, plus=None, *, eps=1e-5):
-    """y_i = (x_i - mean) / sqrt(var + eps) gamma_i + beta_i over the last axis of x, or of x + plus"""
-    x = x if plus is None else x + plus
+def layer_norm(x, gamma=None, beta=None, *, eps=1e-5):
+    """y_i = (x_i - mean) / sqrt(var + eps) gamma_i + beta_i over the last axis of x"""
     unit = map_cells(x, lambda values: standardized(values, eps), [x.ndim - 1])
     return scaled_and_shifted(unit, gamma, beta, x.ndim - 1)
 
 
-def residual_norm(x, z, weight, bias=None, gamma=None, beta=None, *, relu=False, eps=1e-5):
-    """layer_norm(x + z weight + bias), or layer_norm(x + relu(z weight + bias))"""
-    return layer_norm(x, gamma, beta, linear(z, weight, bias, relu=relu), eps=eps)
-
-
-def batch_norm(x, gamma=None, beta=None, *, axis=1, eps=1e-5, statistics=None, frozen=False, relu=False):
-    """y = (x - mean_c) / sqrt(var_c + eps) gamma_c + beta_c for the cells of each channel c, or max(y, 0)"""
+def batch_norm(x, gamma=None, beta=None, *, axis=1, eps=1e-5, statistics=None, frozen=False):
+    """y = (x - mean_c) / sqrt(var_c + eps) gamma_c + beta_c for the cells of each channel c"""
     axis = from_front(axis, x.ndim)
     if statistics is None:
         others = [a for a in range(x.ndim) if a != axis]
@@ -452,8 +445,7 @@ def batch_norm(x, gamma=None, beta=None, *, axis=1, eps=1e-5, statistics=None, f
         for cell in np.ndindex(*x.shape):
             mean, variance = [float(statistic[cell[axis]]) for statistic in statistics]
             unit[cell] = quotient(float(x[cell]) - mean, math.sqrt(variance + eps))
-    y = scaled_and_shifted(unit, gamma, beta, axis)
-    return np.maximum(y, 0) if relu else y
+    return scaled_and_shifted(unit, gamma, beta, axis)
 
 
 def pool(x, function, axis, mask):
@@ -512,18 +504,22 @@ def attention(q, k, v, *, mask=None, scale=None):
     return result
 
 
-def summed_attention(x, k, c, v):
-    """y[b, i] = sum_j sum_t softmax_t(<x[b, i], k[b, j, t]> + c[b, j, t]) v[b, j, t]"""
-    (sets, heads, keys, width), queries, features = k.shape, x.shape[1], v.shape[3]
-    result = np.zeros((sets, queries, features), dtype=np.float64)
+def split_heads(x, *, heads):
+    """y[..., j, i, f] = x[..., i, j e + f] for heads of e features"""
+    *lead, n, d = x.shape
+    e = d // heads
+    result = np.empty((*lead, heads, n, e), dtype=np.float64)
+    for *cell, j, i, f in np.ndindex(*result.shape):
+        result[(*cell, j, i, f)] = x[(*cell, i, j * e + f)]
+    return result
 
-    def score(b, i, j, t):
-        return total([*(float(x[b, i, d]) * float(k[b, j, t, d]) for d in range(width)), float(c[b, j, t])])
 
-    for b, i in np.ndindex(sets, queries):
-        weights = [softmax_of([score(b, i, j, t) for t in range(keys)]) for j in range(heads)]
-        for f in range(features):
-            result[b, i, f] = total([weights[j][t] * float(v[b, j, t, f]) for j in range(heads) for t in range(keys)])
+def join_heads(x):
+    """y[..., i, j e + f] = x[..., j, i, f]"""
+    *lead, heads, n, e = x.shape
+    result = np.empty((*lead, n, heads * e), dtype=np.float64)
+    for *cell, j, i, f in np.ndindex(*x.shape):
+        result[(*cell, i, j * e + f)] = x[(*cell, j, i, f)]
     return result
 
 
@@ -621,13 +617,13 @@ ORACLES = {
     "relu": relu,
     "where": where,
     "clip": clip,
-    "disregard": lambda x, unused: x,
     "astype": astype,
     "to_device": to_device,
     "sum": sum_,
     "mean": mean,
     "max": max_,
     "min": min_,
+    "std": lambda x, **settings: np.sqrt(var(x, **settings)),
     "var": var,
     "logsumexp": logsumexp,
     "reshape": reshape,
@@ -645,14 +641,14 @@ ORACLES = {
     "softmax": softmax,
     "log_softmax": log_softmax,
     "layer_norm": layer_norm,
-    "residual_norm": residual_norm,
     "batch_norm": batch_norm,
     "conv2d": conv2d,
     "max_pool": max_pool,
     "mean_pool": mean_pool,
     "dropout": dropout,
     "attention": attention,
-    "summed_attention": summed_attention,
+    "split_heads": split_heads,
+    "join_heads": join_heads,
     "absolute_error": absolute_error,
     "squared_error": squared_error,
     "cross_entropy": cross_entropy,

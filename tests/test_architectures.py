@@ -145,7 +145,7 @@ def test_settings_stand_in_for_the_tables():
             build("rFF + Pooling", **{"d_in": 3, "d_out": 2, "rng": rng, name: value})
     with pytest.raises(ValueError, match="there is no style 'fancy'"):  # though this row has no attention
         build("rFF + Pooling", d_in=3, d_out=2, style="fancy", rng=rng)
-    with pytest.raises(TypeError, match="unknown choice 'dropuot'"):
+    with pytest.raises(TypeError, match="build has no setting 'dropuot'; did you mean dropout"):
         build("rFF + Pooling", d_in=3, d_out=2, dropuot=0.5, rng=rng)
     with pytest.raises(ValueError, match="there is no task 'chess'; the tasks are max_regression"):
         build("SAB + PMA", task="chess", d_in=1, d_out=1, rng=rng)

@@ -12,6 +12,7 @@ import scipy.stats
 import minisets.attention
 import minisets.pooling
 from autograd import Tensor, attention, gaussian_mixture_log_likelihood, mean_pool, softmax
+from autograd.forms import plain_forms
 from minisets import ISAB, PMA, SAB, Multihead, build, pad
 from minisets.architectures import Network
 from minisets.nn import Dropout, Module
@@ -25,8 +26,8 @@ def generator() -> np.random.Generator:
 
 
 def caught(check: Callable[[], None]) -> None:
-    """The check must fail, by an assertion and not by accident."""
-    with pytest.raises(AssertionError):
+    """The check must fail, by an assertion and not by accident; mutants are made of the plain forms."""
+    with plain_forms(), pytest.raises(AssertionError):
         check()
 
 
@@ -72,9 +73,9 @@ def check_heads() -> None:
 def test_heads_are_split_by_size_and_not_by_count(monkeypatch: Patch):
     check_heads()
 
-    def by_count(X: Tensor, h: int) -> Tensor:  # d/h heads of h features
+    def by_count(X: Tensor, heads: int) -> Tensor:  # d/h heads of h features
         *batch, n, d = X.shape
-        return X.reshape(*batch, n, d // h, h).swapaxes(-2, -3)
+        return X.reshape(*batch, n, d // heads, heads).swapaxes(-2, -3)
 
     monkeypatch.setattr(minisets.attention, "split_heads", by_count)
     caught(check_heads)
@@ -83,7 +84,7 @@ def test_heads_are_split_by_size_and_not_by_count(monkeypatch: Patch):
 def test_heads_are_several_and_not_one_in_disguise(monkeypatch: Patch):
     check_heads()
     # Split and join that cancel out: attention sees one head of the full width.
-    monkeypatch.setattr(minisets.attention, "split_heads", lambda X, h: X.reshape(X.shape[0], 1, *X.shape[1:]))
+    monkeypatch.setattr(minisets.attention, "split_heads", lambda X, heads: X.reshape(X.shape[0], 1, *X.shape[1:]))
     caught(check_heads)
 
 
@@ -137,7 +138,7 @@ def test_no_nan_on_an_empty_set(monkeypatch: Patch):
     def naive(q, k, v, mask=None, scale=None):  # −∞ − (−∞) is nan
         scores = (q @ k.swapaxes(-1, -2)) * scale
         if mask is not None:
-            scores = scores + np.where(mask, 0, -np.inf)
+            scores = scores + np.where(mask[:, None, None], 0, -np.inf)
         e = (scores - scores.max(axis=-1, keepdims=True).detach()).exp()
         return (e / e.sum(axis=-1, keepdims=True)) @ v
 

@@ -4,6 +4,7 @@ import contextlib
 import doctest
 import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import autograd
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+if "autograd.fast" not in sys.modules:  # tests/without_fast: the chapter on speed has nothing to show
+    PAGES.remove(ROOT / "docs" / "performance.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

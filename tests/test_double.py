@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from gpu import double
 
-from autograd import Tensor, backend, forms, tape
+from autograd import Tensor, backend, forms, op, registry
 from autograd.gradcheck import gradcheck
 from minisets import SAB
 from minisets.optim import Adam
+from tasks import machine
 
 host = np.arange(12, dtype="float32").reshape(3, 4) / 8
 
@@ -304,14 +305,14 @@ def test_devices(cupy: ModuleType):
     assert cupy.get_array_module(x) is cupy and cupy.get_array_module(host) is np
     np.testing.assert_array_equal(backend.to_host(x), host)
     np.testing.assert_allclose(backend.log_gamma(x + 3).get(), backend.log_gamma(host + 3))
-    backend.synchronize("cuda")
+    machine.synchronize("cuda")
     assert double.waits == {"get": 2, "synchronize": 1}
 
 
 def test_memory_is_measured(cupy: ModuleType):
     x = cupy.zeros(1000)
-    assert backend.peak_memory(lambda: (x + 1) * 2, "cuda") == 16_000  # the sum, and then the product beside it
-    assert backend.peak_memory(lambda: x[1:].reshape(27, -1).T, "cuda") == 0  # views
+    assert machine.peak_memory(lambda: (x + 1) * 2, "cuda") == 16_000  # the sum, and then the product beside it
+    assert machine.peak_memory(lambda: x[1:].reshape(27, -1).T, "cuda") == 0  # views
     assert cupy.get_default_memory_pool().used_bytes() >= 8_000
 
 
@@ -367,8 +368,8 @@ def waits_for_a_number(x):
 @pytest.fixture
 def lifted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """@op, with the table of ops restored at the end."""
-    monkeypatch.setattr(tape, "OPS", dict(tape.OPS))
-    return tape.op
+    monkeypatch.setattr(registry, "OPS", dict(registry.OPS))
+    return op
 
 
 @pytest.mark.parametrize(

@@ -117,9 +117,18 @@ def test_astype_turns_floats_alone():
         net.astype("int64")
 
 
-def test_repr_lists_names_shapes_and_the_count():
-    text = repr(Net())
-    assert text.startswith("Net: 27 parameters") and "first.weight             (2, 3)" in text
+def test_repr_draws_a_module_of_ones_own():
+    net = Net()
+    assert repr(net).splitlines() == [
+        "Net: 27 parameters",
+        "  first         FC(3, –)                       9",
+        "  scale                        (3,)            3",
+        "  more.0        FC(3, –)                       9",
+        "  more.1.norm   BatchNorm(3)                   6",
+        "  parts.0       Dropout(0.5)",
+    ]
+    assert net._repr_html_() == f"<pre>{net!r}</pre>"
+    assert str(net) == repr(net)
 
 
 def test_a_module_without_forward_says_so():

@@ -8,7 +8,6 @@ import pytest
 import autograd as ag
 from autograd import Tensor, backend
 from autograd.forms import plain_forms
-from autograd.ops.common import once
 
 
 def gradient(function, *values):
@@ -97,15 +96,6 @@ def test_losses_take_numbers_lists_and_their_reduction_by_place():
     assert ag.poisson_negative_log_likelihood(np.ones(2), [0, 1], "sum").item() == pytest.approx(2.0)
 
 
-def test_a_shared_part_is_computed_once_for_each_g():
-    calls = []
-    part = once(lambda g: calls.append(1) or g + 1)
-    g, other = np.ones(1), np.ones(1)
-    assert part(g) is part(g) and len(calls) == 1
-    part(other)
-    assert len(calls) == 2
-
-
 @pytest.mark.parametrize(
     "function",
     [
@@ -143,8 +133,8 @@ x, image = Tensor(np.ones((2, 3))), np.ones((1, 2, 4, 4))
         (lambda: ag.min(np.ones((2, 0)), axis=1), ValueError, "the minimum of no elements"),
         (lambda: ag.var(np.ones(1), ddof=1), ValueError, r"the variance of 1 element\(s\) with ddof=1"),
         (lambda: ag.reshape(x, (4,)), ValueError, r"reshape of \(2, 3\): cannot reshape"),
-        (lambda: ag.concatenate([]), ValueError, "concatenate of : expected at least one input"),
-        (lambda: ag.stack([]), ValueError, "stack of : expected at least one input"),
+        (lambda: ag.concatenate([]), ValueError, "concatenate needs at least one Tensor, given an empty list"),
+        (lambda: ag.stack([]), ValueError, "stack needs at least one Tensor, given an empty list"),
         (lambda: ag.split(x, 2, axis=1), ValueError, "3 elements on axis 1 do not divide into 2"),
         (lambda: ag.pad(x, [(1, 1)]), ValueError, "a pair of widths for each of 2 axes, given"),
         (lambda: x @ x, ValueError, r"matmul of \(2, 3\), \(2, 3\): "),
@@ -216,11 +206,11 @@ def test_wrong_input_gets_a_sentence(call, error, said):
 
 
 def test_a_gradient_that_two_inputs_share_is_added_to_neither(device: str):
-    """layer_norm sends one array to x and to plus; x has another gradient coming, which plus must not see."""
+    """add sends one array to x and to y; x has another gradient coming, which y must not see."""
     rng = np.random.default_rng(0)
     a, b = (Tensor(backend.to_device(rng.normal(size=(3, 4)), device), requires_grad=True) for _ in range(2))
     z, w = a * 1, b * 1
     doubled = z * 2
-    y = ag.layer_norm(z, None, None, w)
+    y = (z + w).tanh()
     (doubled + y).backward(np.ones((3, 4)))
     np.testing.assert_allclose(backend.to_host(a.grad), backend.to_host(b.grad) + 2, atol=1e-12)

@@ -108,12 +108,12 @@ def test_universality_step_by_step(kind: str):
     def phi(x: np.ndarray) -> np.ndarray:
         for block in encoder.blocks:
             mab = block.mab if kind == "SAB" else block.mab1
-            x = residual(mab.ff, x if mab.skip is None else fc(mab.skip, x))
+            x = residual(mab.rff.layers[0], fc(mab.skip, x) if isinstance(mab.skip, Linear) else x)
         return x
 
     def rho(z: np.ndarray) -> np.ndarray:
         first, second = last.layers
-        return fc(second, np.maximum(fc(first, residual(pma.mab.ff, z)), 0))
+        return fc(second, np.maximum(fc(first, residual(pma.mab.rff.layers[0], z)), 0))
 
     sets = [rng.normal(size=(n, 3)) for n in (1, 2, 5, 9)]
     for X in sets:

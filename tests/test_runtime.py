@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from commandline import ENVIRONMENT
 
-from autograd import backend
 from autograd.forms import plain_forms
-from tasks import runtime
+from tasks import machine, runtime
 from tasks.folder import Folder
 from tasks.run import Run
 
@@ -56,14 +55,14 @@ def test_peak_memory_sees_what_is_freed_again():
         b = a + a
         return b.sum()
 
-    assert 2_000_000 <= backend.peak_memory(function, "cpu") < 2_200_000
-    backend.synchronize("cpu")  # nothing to wait for
+    assert 2_000_000 <= machine.peak_memory(function, "cpu") < 2_200_000
+    machine.synchronize("cpu")  # nothing to wait for
 
 
 def test_memory_is_kept_where_the_c_library_can(monkeypatch):
     """In a process of its own, since it cannot be undone; elsewhere it does nothing and says so."""
-    code = "from autograd import backend; print(backend.keep_memory())"
+    code = "from tasks import machine; print(machine.keep_memory())"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT).stdout
     assert said == f"{hasattr(ctypes.CDLL(None), 'mallopt')}\n"
-    monkeypatch.setattr(backend.ctypes, "CDLL", lambda name: object())
-    assert backend.keep_memory() is False
+    monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: object())
+    assert machine.keep_memory() is False

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from commandline import command
 
-from autograd.kernels import cases
-from autograd.ops import nn
 from tasks import selftest
 from tasks.command import main
+from tasks.fixtures import kernels as cases
 
 
 def test_on_the_cpu(tmp_path: Path):
@@ -46,7 +45,7 @@ def test_an_op_that_cannot_run_is_reported(tmp_path: Path, monkeypatch: pytest.M
     def broken(*arguments: object) -> None:
         raise RuntimeError("CUDA_ERROR_LAUNCH_FAILED\nand more")
 
-    monkeypatch.setattr(nn, "masked_softmax", broken)
+    monkeypatch.setattr("autograd.ops.softmax.masked_softmax", broken)
     assert main(["selftest", "--only", "softmax", "--out", str(tmp_path / "report.json")]) == 1
     assert "softmax, plain, float32: RuntimeError: CUDA_ERROR_LAUNCH_FAILED" in capsys.readouterr().out
 

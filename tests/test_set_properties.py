@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from autograd import Tensor
 from autograd.forms import plain_forms
 from autograd.gradcheck import gradcheck
-from minisets.cases import BLOCKS, D_IN, SUBJECTS, Subject
 from minisets.nn import Module
+from tasks.fixtures.networks import BLOCKS, D_IN, SUBJECTS, Subject
 
 every_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=str)
 few = settings(max_examples=4)  # of each subject, and there are a hundred

@@ -63,7 +63,7 @@ def test_the_network_has_as_many_layers_as_its_name_says(depth: int, convolution
 
 
 def test_it_learns_and_leaves_features_by_which_images_can_be_told_apart(tmp_path: Path, capsys):
-    words = ["--width", "4", "--depth", "11", "--per-class", "8", "--batch", "50", "--steps", "90", "--lr", "0.03"]
+    words = ["--width", "4", "--depth", "11", "--per-class", "8", "--batch", "50", "--steps", "130", "--lr", "0.03"]
     assert main(["train", "vgg", *words, "--dropout", "0.1", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "synthetic stand-in" in said and f"features of all images: {tmp_path / 'features'}" in said

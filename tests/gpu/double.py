@@ -32,7 +32,10 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from autograd.kernels import registry
+try:
+    from autograd.kernels import registry
+except ModuleNotFoundError:  # the tests that run without faster forms
+    registry = SimpleNamespace(perform=None)
 
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())  # made by record_names.py
 

@@ -9,9 +9,10 @@ pytest.importorskip("cupy", reason="CuPy is not installed: make test-gpu install
 from cupy.cuda import nvrtc
 from cupy.cuda.compiler import CompileException
 
-from autograd.kernels import adam, attention, cases, norm, pooling, softmax
+from autograd.kernels import adam, attention, norm, pooling, softmax
 from autograd.kernels.registry import DTYPES, KERNELS, Elementwise, Raw
 from gpu.nvrtc import ARCHITECTURES, compiled
+from tasks.fixtures import kernels as cases
 
 try:
     nvrtc.getVersion()

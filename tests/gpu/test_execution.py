@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from commandline import TINY
 
-from autograd import backend, forms
+from autograd import Tensor, backend, forms
 from autograd.cases import CASES as OP_CASES
 from autograd.cases import Case as OpCase
-from autograd.kernels import cases
 from autograd.kernels.registry import DTYPES, KERNELS
 from gpu import emulation
-from minisets.cases import SUBJECTS, Subject
 from tasks import runtime
 from tasks.command import main
 from tasks.data import shapes
+from tasks.fixtures import kernels as cases
+from tasks.fixtures.networks import SUBJECTS, Subject
 from tasks.folder import Folder
 from tasks.registry import TASKS
 from tasks.selftest import block_error, op_error
@@ -147,3 +147,22 @@ def test_runtime(name: str):
 
 def test_every_trainer_is_tried():
     assert set(TASKS) == {*TRAINERS, "runtime"}
+
+
+def test_arrays_on_the_left_of_a_tensor():
+    """CuPy asks the Tensor, as NumPy does."""
+    a, b = np.random.default_rng(0).uniform(0.5, 2.0, size=(2, 3, 3))
+    x = Tensor(on_device(b), requires_grad=True)
+    left = on_device(a)
+    for got, want in (
+        (left + x, a + b),
+        (left - x, a - b),
+        (left * x, a * b),
+        (left / x, a / b),
+        (left**x, a**b),
+        (left @ x, a @ b),
+    ):
+        assert isinstance(got, Tensor) and got.device == "cuda:0"
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-12)
+    for got, want in ((left < x, a < b), (left >= x, a >= b)):
+        np.testing.assert_array_equal(backend.to_host(got), want)

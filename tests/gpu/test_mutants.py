@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import pytest
 
 from autograd import backend
-from autograd.kernels import attention, cases, norm, pooling, softmax
+from autograd.kernels import attention, norm, pooling, softmax
 from autograd.kernels.registry import KERNELS, Raw
 from gpu import emulation
 from gpu.test_execution import SCHEDULES, on_device
+from tasks.fixtures import kernels as cases
 
 pytestmark = [pytest.mark.device, pytest.mark.emulated, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
