@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import autograd
 from autograd import Tensor, relu, threads
 from autograd.fast import attach, attention, images, pieces
-from autograd.forms import Attached, form_of, plain_forms
+from autograd.forms import form_of, plain_forms
 from minisets import MAB, Multihead
 from minisets.fast import blocks, orders
 from minisets.nn import BatchNorm, ConvNorm, Linear
@@ -369,7 +369,6 @@ def test_a_form_is_attached_from_outside_and_serves_what_it_says():
         with pytest.raises(ZeroDivisionError), plain_forms():
             raise ZeroDivisionError
         assert Formula().compute(12) == "large 12"
-    assert Attached(Formula, "compute", len).forms == []
 
 
 WRONG = {  # what a form must leave to the plain one, whose sentence is the same

@@ -248,3 +248,17 @@ def test_parameters_that_moved_after_the_optimizer_was_made():
         net.astype("float32").to("cuda")
         with pytest.raises(ValueError, match="which are float32 on cuda:0 now; make it afterwards"):
             optimizer.step()
+
+
+def test_a_recurrence_of_ones_own_sees_one_parameter_at_a_time():
+    """One that divides by the norm of a parameter's gradient would go wrong if all parameters moved as one."""
+
+    class Normalised(optim.Optimizer):
+        def recurrence(self, t, g, *memory):
+            return self.lr * g / np.sqrt((g * g).sum())
+
+    p, q = parameter(0.0, 0.0), parameter(0.0)
+    p.grad, q.grad = np.array([3.0, 4.0]), np.array([10.0])
+    Normalised([p, q], 1.0, 0.0, False).step()
+    np.testing.assert_allclose(p.data, [-0.6, -0.8])
+    np.testing.assert_allclose(q.data, [-1.0])

@@ -20,7 +20,7 @@ from autograd.forms import form_of
 from autograd.kernels.adam import adam
 from autograd.kernels.registry import DTYPES
 from autograd.threads import parallel_map
-from minisets.optim import Adam, Optimizer
+from minisets.optim import SGD, Adam, Optimizer
 
 
 @dataclass
@@ -62,10 +62,14 @@ def end_to_end(arrays: list[Array]) -> Array:
 
 
 def serves(self: Optimizer) -> bool:
-    """Whether all parameters have a gradient, and have taken the same number of steps: then they move as one."""
+    """Adam and SGD, where all parameters have a gradient and have taken the same number of steps: they move as one.
+
+    A recurrence of a user's own may treat a parameter as a whole, by its norm for example.
+    """
     first = self.parameters[0].data
     return (
-        first.dtype.name in DTYPES
+        type(self) in (Adam, SGD)
+        and first.dtype.name in DTYPES
         and all(p.grad is not None for p in self.parameters)
         and bool((self.steps == self.steps[0]).all())
     )
