@@ -14,10 +14,10 @@ test: $(VENV)/.ready            ## install and run the whole suite with branch c
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
-	$(BIN)/python -m pytest -n auto tests/gpu tests/test_double.py
+	$(BIN)/python -m pytest -n auto tests/gpu tests/gpu/test_double.py
 
 test-plain: $(VENV)/.ready      ## the suite as if the folders of faster forms had been deleted
-	PYTHONPATH=tests/without_fast $(BIN)/python -m pytest -n auto
+	PYTHONPATH=tests/helpers/without_fast $(BIN)/python -m pytest -n auto
 
 demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and draw what it found
 	rm -rf runs/demo

@@ -24,12 +24,13 @@ from autograd.backend import Array
 from minisets import build, checkpoint, record_attention
 from minisets.architectures import ROWS, Network, parse
 from minisets.optim import Adam, drop_at
-from tasks import mixtures, plane
-from tasks.figures import by_label, learning_curves, protocol
-from tasks.folder import Folder
-from tasks.mixtures import SIGMA_FLOOR, Mixture
-from tasks.options import Training, option
-from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.harness.options import Training, option
+from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.harness.run_folder import Folder
+from tasks.metrics import mixtures
+from tasks.metrics.mixtures import SIGMA_FLOOR, Mixture
+from tasks.plots import clusters as plane
+from tasks.plots.curves import by_label, learning_curves, protocol
 
 D = 2  # points on the plane
 TEST_SEED = 0  # the test sets are the same for every run
@@ -247,6 +248,6 @@ FIGURES = {
 
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "clustering", *sys.argv[1:]]))

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from minisets.architectures import ROWS
 from tasks import clustering
-from tasks.options import option
+from tasks.harness.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,6 @@ COLUMNS, NOTES, FIGURES, train = clustering.COLUMNS, clustering.NOTES, clusterin
 REFERENCES, REFERENCE_OPTIONS = clustering.REFERENCES, clustering.REFERENCE_OPTIONS
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "clustering_large", *sys.argv[1:]]))

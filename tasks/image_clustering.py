@@ -28,15 +28,16 @@ from autograd import Tensor, backend
 from minisets import build, checkpoint
 from minisets.architectures import ROWS, Network
 from minisets.optim import Adam, drop_at
-from tasks import mixtures, plane
 from tasks.clustering import agreement, evaluate, mean_log_likelihood, predict
 from tasks.data import features
 from tasks.data.features import D
 from tasks.data.options import OnData, data_option
-from tasks.figures import by_label, learning_curves, protocol
-from tasks.folder import Folder
-from tasks.options import AUTO, SYNTHETIC, option
-from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.harness.options import AUTO, SYNTHETIC, option
+from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.harness.run_folder import Folder
+from tasks.metrics import mixtures
+from tasks.plots import clusters as plane
+from tasks.plots.curves import by_label, learning_curves, protocol
 
 SIGMA_FLOOR = 0.1  # of a feature whose standard deviation over all images is 1
 TEST_SEED = 0  # the test sets are the same for every run
@@ -242,6 +243,6 @@ FIGURES = {
 
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "image_clustering", *sys.argv[1:]]))

@@ -20,10 +20,10 @@ from autograd import Tensor, absolute_error, backend, no_grad
 from minisets import build
 from minisets.architectures import ROWS, Network
 from minisets.optim import Adam, drop_at
-from tasks.figures import by_label, learning_curves, look, protocol
-from tasks.folder import Folder
-from tasks.options import Training, option
-from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.harness.options import Training, option
+from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.harness.run_folder import Folder
+from tasks.plots.curves import by_label, learning_curves, look, protocol
 
 HIGH = 100.0  # numbers lie in [0, 100]
 TEST_SEED = 0  # the test sets are the same for every run
@@ -160,6 +160,6 @@ FIGURES = {
 
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "max_regression", *sys.argv[1:]]))

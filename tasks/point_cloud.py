@@ -21,13 +21,14 @@ from autograd import Tensor, backend, cross_entropy, no_grad
 from minisets import build, checkpoint, record_attention
 from minisets.architectures import ROWS, Network, parse
 from minisets.optim import Adam, drop_every
-from tasks import space
-from tasks.data import OnData, data_option, modelnet40, shapes
+from tasks.data import OnData, data_option, modelnet40
+from tasks.data.standins import shapes
 from tasks.data.surfaces import Clouds
-from tasks.figures import by_label, learning_curves, protocol
-from tasks.folder import Folder
-from tasks.options import SYNTHETIC, option
-from tasks.run import TEST, TRAINING, WEIGHTS, Run, stream
+from tasks.harness.options import SYNTHETIC, option
+from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, stream
+from tasks.harness.run_folder import Folder
+from tasks.plots import point_clouds as space
+from tasks.plots.curves import by_label, learning_curves, protocol
 
 TEST_SEED = 0  # the points of the test shapes are the same for every run
 TURN, STRETCH = 0.1 * np.pi, (0.8, 1.25)  # in training: by at most this angle, and each axis by a factor between these
@@ -261,6 +262,6 @@ FIGURES = {
 
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "point_cloud", *sys.argv[1:]]))

@@ -21,10 +21,10 @@ from matplotlib.figure import Figure
 from autograd import backend
 from minisets import ISAB, SAB
 from minisets.nn import Module
-from tasks import machine
-from tasks.folder import Folder
-from tasks.options import Settings, flag, option
-from tasks.run import WEIGHTS, Run, say, stream
+from tasks.harness import machine
+from tasks.harness.options import Settings, flag, option
+from tasks.harness.run import WEIGHTS, Run, say, stream
+from tasks.harness.run_folder import Folder
 
 D_IN, D, HEADS, M = 3, 64, 8, 4
 
@@ -179,6 +179,6 @@ FIGURES = {"runtime": runtime_figure}
 
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "runtime", *sys.argv[1:]]))

@@ -23,13 +23,14 @@ from minisets import build, checkpoint
 from minisets.architectures import ROWS
 from minisets.nn import Conv2d, Dropout, Linear, Module, Sequential
 from minisets.optim import Adam, exponential
-from tasks.data import DataError, OnData, celeba, data_option, faces
-from tasks.data.faces import Faces
-from tasks.figures import by_label, learning_curves, protocol
-from tasks.folder import Folder
-from tasks.options import SYNTHETIC, option
-from tasks.ranking import area_under_roc, average_precision
-from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.data import DataError, OnData, celeba, data_option
+from tasks.data.standins import faces
+from tasks.data.standins.faces import Faces
+from tasks.harness.options import SYNTHETIC, option
+from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.harness.run_folder import Folder
+from tasks.metrics.ranking import area_under_roc, average_precision
+from tasks.plots.curves import by_label, learning_curves, protocol
 
 N = 8  # faces of a set, one of them odd
 SETS_SEED = 0  # the sets are the same for every run
@@ -296,6 +297,6 @@ FIGURES = {
 
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "set_anomaly", *sys.argv[1:]]))

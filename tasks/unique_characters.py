@@ -26,12 +26,13 @@ from minisets import build, checkpoint
 from minisets.architectures import ROWS
 from minisets.nn import ConvNorm, Module, Sequential
 from minisets.optim import Adam, drop_at
-from tasks import character_figures
-from tasks.data import OnData, data_option, glyphs, omniglot
-from tasks.figures import by_label, learning_curves, protocol
-from tasks.folder import Folder
-from tasks.options import SYNTHETIC, option
-from tasks.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.data import OnData, data_option, omniglot
+from tasks.data.standins import glyphs
+from tasks.harness.options import SYNTHETIC, option
+from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, stream
+from tasks.harness.run_folder import Folder
+from tasks.plots import characters as character_figures
+from tasks.plots.curves import by_label, learning_curves, protocol
 
 TEST_SEED = 0  # the test sets are the same for every run, and so are the characters of the stand-in
 CHANNELS, CONVS, SIDE = 64, 4, 2  # 28 × 28 pixels, halved four times, leave 2 × 2
@@ -248,6 +249,6 @@ FIGURES = {
 
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "unique_characters", *sys.argv[1:]]))

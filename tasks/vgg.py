@@ -24,12 +24,12 @@ from tasks.data import cifar100, features
 from tasks.data.cifar100 import CLASSES, PER_CLASS, Images
 from tasks.data.features import Features
 from tasks.data.options import Data, data_option
-from tasks.figures import learning_curves
-from tasks.options import SYNTHETIC, Stepping, option
-from tasks.run import TEST, TRAINING, WEIGHTS, Run, say, stream
+from tasks.harness.options import SYNTHETIC, Stepping, option
+from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, say, stream
+from tasks.plots.curves import learning_curves
 
 BLOCKS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3)}  # convolutions at each size of the image
-EPOCH = 4  # a purpose of random numbers beside those of tasks/run.py: the order of the images
+EPOCH = 4  # a purpose of random numbers beside those of tasks/harness/run.py: the order of the images
 SHIFT = 4  # pixels that an image is moved by at most
 
 
@@ -223,6 +223,6 @@ FIGURES = {
 
 
 if __name__ == "__main__":
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     sys.exit(main(["train", "vgg", *sys.argv[1:]]))

@@ -12,14 +12,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commandline import SHORT
-from gpu import double
 from hypothesis import settings
 
 from autograd import forms
+from tests.helpers import double
+from tests.helpers.commandline import SHORT
 
-if "autograd.fast" not in sys.modules:  # tests/without_fast: the tests of speed have nothing to test
-    collect_ignore = ["gpu", "test_forms.py", "test_threads.py", "test_memory.py", "test_bench.py", "test_selftest.py"]
+if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: the tests of speed have nothing to test
+    collect_ignore = [
+        "gpu",
+        "autograd/test_forms.py",
+        "autograd/test_threads.py",
+        "minisets/test_memory.py",
+        "tasks/bench",
+        "tasks/selftest",
+    ]
 
 settings.register_profile("minisets", deadline=None)  # machines are shared: a slow example is not a failure
 settings.load_profile("minisets")
@@ -38,7 +45,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs to look at, trained by the command and never changed: max/ (two labels, two seeds) and one/ (clustering)."""
-    from tasks.command import main
+    from tasks.harness.cli import main
 
     root = tmp_path_factory.mktemp("runs")
     words = ["--arch", "rFF + Pooling (max)", "--arch", "SAB + PMA", "--seeds", "2", "--out", str(root / "max")]

@@ -13,7 +13,7 @@ import autograd
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-if "autograd.fast" not in sys.modules:  # tests/without_fast: the chapter on speed has nothing to show
+if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: the chapter on speed has nothing to show
     PAGES.remove(ROOT / "docs" / "performance.md")
 
 

@@ -7,7 +7,6 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from commandline import ROOT
 
 import autograd
 import minisets
@@ -15,6 +14,7 @@ from autograd import Tensor, concatenate, softmax
 from minisets import SAB, Pooling, build, pad, rFF, rFFp
 from minisets.nn import Linear, Module
 from minisets.optim import SGD, Adam
+from tests.helpers.commandline import ROOT
 
 rng = np.random.default_rng(0)
 x = Tensor([[1.0, -2.0], [3.0, 4.0]], requires_grad=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasks.data.store import DataError, data_folder, locate
+from tasks.data.locations import DataError, data_folder, locate
 
 
 @dataclass(frozen=True)

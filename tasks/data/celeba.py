@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tasks.data.faces import Faces
-from tasks.data.prepared import prepared
-from tasks.data.store import DataError, data_folder, locate
-from tasks.folder import sentences
+from tasks.data.array_cache import prepared
+from tasks.data.locations import DataError, data_folder, locate
+from tasks.data.standins.faces import Faces
+from tasks.harness.run_folder import sentences
 
 LIST_BYTES = 100 * 2**20  # the list of attributes has 26 MB
 JPEG_BYTES = 2**20  # a photograph has about 7 kB

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.data.store import DataError, locate
+from tasks.data.locations import DataError, locate
 from tasks.data.unpack import damage, members
-from tasks.folder import sentences
+from tasks.harness.run_folder import sentences
 
 CLASSES, COARSE = 100, 20
 SHAPE = (3, 32, 32)  # channels, rows, columns

@@ -17,11 +17,11 @@ from pathlib import Path, PurePosixPath
 
 from tasks.data import catalogue, download
 from tasks.data.catalogue import DATA_SETS, DataSet, Published
-from tasks.data.store import DataError, data_folder, locate
+from tasks.data.locations import DataError, data_folder, locate
 from tasks.data.unpack import LIMIT_BYTES, damage, unpack
-from tasks.folder import sentences
-from tasks.options import Parser
-from tasks.run import say
+from tasks.harness.options import Parser
+from tasks.harness.run import say
+from tasks.harness.run_folder import sentences
 
 
 def main(argv: list[str]) -> int:

@@ -22,9 +22,9 @@ from typing import Any, BinaryIO
 from tqdm import tqdm
 
 from tasks.data.catalogue import Published
-from tasks.data.store import DataError, lock
+from tasks.data.locations import DataError, lock
 from tasks.data.unpack import LIMIT_BYTES
-from tasks.folder import sentences
+from tasks.harness.run_folder import sentences
 
 TRIES = 5  # in a row without a single new byte
 PATIENCE = 30.0  # seconds without a byte before a connection counts as broken

@@ -17,8 +17,8 @@ import numpy as np
 
 from minisets.files import whole
 from tasks.data.cifar100 import CLASSES, COARSE, PER_CLASS
-from tasks.data.store import DataError, data_folder
-from tasks.folder import Folder, read_json, sentences
+from tasks.data.locations import DataError, data_folder
+from tasks.harness.run_folder import Folder, read_json, sentences
 
 D = 512
 PARTS = ("train", "test")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.data.store import DataError
+from tasks.data.locations import DataError
 
 if TYPE_CHECKING:
     from h5py import Dataset

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from tasks.data import hdf5
-from tasks.data.prepared import prepared
-from tasks.data.store import DataError, data_folder, locate
+from tasks.data.array_cache import prepared
+from tasks.data.locations import DataError, data_folder, locate
 from tasks.data.surfaces import Clouds, read_off, scatter, unit_ball
 
 SCATTERED = 10_000  # points on a mesh

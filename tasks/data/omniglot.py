@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tasks.data.array_cache import prepared
 from tasks.data.catalogue import DATA_SETS
-from tasks.data.prepared import prepared
-from tasks.data.store import DataError, locate
+from tasks.data.locations import DataError, locate
 from tasks.data.unpack import damage
 
 SIZE, SMALL = 105, 28  # pixels along a side, as published and for the networks

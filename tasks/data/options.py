@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.data.catalogue import DATA_SETS
-from tasks.options import AUTO, SYNTHETIC, Settings, Training, option
+from tasks.harness.options import AUTO, SYNTHETIC, Settings, Training, option
 
 
 def data_option(real: str) -> Any:

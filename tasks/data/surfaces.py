@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.data.store import DataError
+from tasks.data.locations import DataError
 
 LARGEST = 256 * 2**20  # bytes of a file; the largest mesh of ModelNet40 is far below
 _HEADER = re.compile(rb"\s*OFF\s*(\d{1,9})\s+(\d{1,9})(?:[ \t]+\d+)?[ \t\r]*\n")  # "OFF490 518 0": no blank between

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from tasks.data.store import DataError, lock
+from tasks.data.locations import DataError, lock
 
 LIMIT_BYTES, LIMIT_FILES = 16 * 2**30, 400_000  # the largest data set here has 10 GB, the one with most files 202,599
 DAMAGE = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, struct.error)

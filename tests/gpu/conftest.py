@@ -10,7 +10,7 @@ import importlib.util
 
 import pytest
 
-from gpu import emulation
+from tests.gpu import emulation
 
 
 def _place() -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """The tables of docs/gpu.md: what each kernel takes of a multiprocessor, and what fusing saves.
 
-    cd tests && python -m gpu.tables
+    python -m tests.gpu.tables
 
 needs what `make test-gpu` installs, and no GPU.
 """
@@ -14,8 +14,8 @@ import numpy as np
 
 from autograd import Tensor, attention, backend, forms, layer_norm
 from autograd.kernels.registry import KERNELS, Raw
-from gpu import emulation
 from minisets import ISAB, MAB, PMA, SAB
+from tests.gpu import emulation
 
 
 def kernels() -> None:
@@ -28,7 +28,7 @@ def kernels() -> None:
 
 def means(architectures: tuple[str, ...] = ("80", "90")) -> None:
     """Registers of a thread and static shared memory of a block, as the assembler reports them for float32."""
-    from gpu.nvrtc import compiled  # which imports CuPy
+    from tests.gpu.nvrtc import compiled  # which imports CuPy
 
     print(f"\n{'function, float32':42}" + "".join(f"{'sm_' + name:>18}" for name in architectures))
     found: dict[str, list[str]] = {}

@@ -11,8 +11,8 @@ from cupy.cuda.compiler import CompileException
 
 from autograd.kernels import adam, attention, norm, pooling, softmax
 from autograd.kernels.registry import DTYPES, KERNELS, Elementwise, Raw
-from gpu.nvrtc import ARCHITECTURES, compiled
-from tasks.fixtures import kernels as cases
+from tasks.selftest import kernel_cases as cases
+from tests.gpu.nvrtc import ARCHITECTURES, compiled
 
 try:
     nvrtc.getVersion()

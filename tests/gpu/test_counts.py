@@ -13,11 +13,11 @@ import pytest
 
 from autograd import Tensor, attention, backend, forms, layer_norm
 from autograd.kernels import products
-from gpu import emulation
-from gpu.test_execution import TRAINERS, few_shapes, on_device, train  # noqa: F401  (a fixture)
 from minisets import ISAB, MAB, PMA, SAB
 from minisets.nn import Module
 from minisets.optim import Adam
+from tests.gpu import emulation
+from tests.gpu.test_execution import TRAINERS, few_shapes, on_device, train  # noqa: F401  (a fixture)
 
 pytestmark = [pytest.mark.device, pytest.mark.emulated]
 

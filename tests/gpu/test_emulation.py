@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from gpu import emulation
-from gpu.emulation import compiling
+from tests.gpu import emulation
+from tests.gpu.emulation import compiling
 
 pytestmark = [pytest.mark.device, pytest.mark.emulated]
 
@@ -263,7 +263,7 @@ def test_without_a_compiler_it_says_so():
 def test_another_cupy_is_recognised():
     code = """
 import sys
-from gpu import emulation
+from tests.gpu import emulation
 signatures = sys.modules["gpu.emulation.install"].SIGNATURES
 signatures["runtime_malloc"] = "intptr_t (size_t, size_t, int __pyx_skip_dispatch)"
 emulation.install()

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commandline import TINY
 
 from autograd import Tensor, backend, forms
 from autograd.cases import CASES as OP_CASES
 from autograd.cases import Case as OpCase
 from autograd.kernels.registry import DTYPES, KERNELS
-from gpu import emulation
 from tasks import runtime
-from tasks.command import main
-from tasks.data import shapes
-from tasks.fixtures import kernels as cases
-from tasks.fixtures.networks import SUBJECTS, Subject
-from tasks.folder import Folder
-from tasks.registry import TASKS
-from tasks.selftest import block_error, op_error
+from tasks.data.standins import shapes
+from tasks.harness.cli import main
+from tasks.harness.experiment import TASKS
+from tasks.harness.run_folder import Folder
+from tasks.selftest import kernel_cases as cases
+from tasks.selftest.command import block_error, op_error
+from tasks.selftest.network_cases import SUBJECTS, Subject
+from tests.gpu import emulation
+from tests.helpers.commandline import TINY
 
 pytestmark = [pytest.mark.device, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 

@@ -14,9 +14,9 @@ import pytest
 from autograd import backend
 from autograd.kernels import attention, norm, pooling, softmax
 from autograd.kernels.registry import KERNELS, Raw
-from gpu import emulation
-from gpu.test_execution import SCHEDULES, on_device
-from tasks.fixtures import kernels as cases
+from tasks.selftest import kernel_cases as cases
+from tests.gpu import emulation
+from tests.gpu.test_execution import SCHEDULES, on_device
 
 pytestmark = [pytest.mark.device, pytest.mark.emulated, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 

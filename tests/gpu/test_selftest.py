@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from autograd.kernels import norm
-from gpu import emulation
-from tasks import selftest
-from tasks.command import main
+from tasks.harness.cli import main
+from tasks.selftest import command as selftest
+from tests.gpu import emulation
 
 pytestmark = [pytest.mark.device, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 

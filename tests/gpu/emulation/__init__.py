@@ -1,6 +1,6 @@
 """The real CuPy on a machine without a GPU, to find the mistakes in what runs on one.
 
-    from gpu import emulation
+    from tests.gpu import emulation
 
     cupy = emulation.install()  # before anything imports cupy
 

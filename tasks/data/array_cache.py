@@ -1,0 +1,91 @@
+"""Arrays that take minutes to make from many files: made once, kept as .npy files, mapped into memory from then on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from minisets.files import whole
+from tasks.data.locations import DataError, cache_folder
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; two processes may then make the same array, each its own
+    fcntl = None
+
+
+def prepared(name: str, sources: Iterable[Path], shape: tuple[int, ...], dtype: str, items: Iterable) -> np.ndarray:
+    """The array of this shape whose rows are the items, read-only and on the disk.
+
+    Made if it is not there: the items, one at a time and with a progress bar.  It has its name from the sources, their
+    sizes and times, so that other files make another array.
+    """
+    path = cache_folder() / f"{name}-{_digest(sources, shape, dtype)}.npy"
+    array = _open(path, shape, dtype)
+    if array is None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _alone(path.parent):
+                array = _open(path, shape, dtype)  # another process may have made it meanwhile
+                if array is None:
+                    _write(path, shape, dtype, items)
+        except OSError as error:
+            raise DataError(f"cannot write {path}: {error.strerror or error}") from None
+        array = _open(path, shape, dtype)
+    return array
+
+
+def _digest(sources: Iterable[Path], shape: tuple[int, ...], dtype: str) -> str:
+    digest = hashlib.sha256(repr((shape, dtype)).encode())
+    for source in sources:
+        try:
+            about = source.stat()
+        except OSError as error:
+            raise DataError(f"cannot read {source}: {error.strerror or error}") from None
+        digest.update(repr((str(source), about.st_size, about.st_mtime_ns)).encode())
+    return digest.hexdigest()[:12]
+
+
+def _open(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
+    """The array, or None if it is not there or not what it should be."""
+    with contextlib.suppress(OSError, ValueError, EOFError):
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if array.shape == shape and array.dtype == dtype and array.flags.c_contiguous:
+            return array
+    return None
+
+
+def _write(path: Path, shape: tuple[int, ...], dtype: str, items: Iterable) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+    print(f"preparing {path}, once", file=sys.stderr)
+    look = {"total": shape[0], "unit": " items", "dynamic_ncols": True, "disable": None}  # None: only on a terminal
+    with whole(path) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for item in tqdm(items, **look):
+            row = np.ascontiguousarray(item, dtype=dtype)
+            if row.shape != shape[1:]:
+                raise ValueError(f"an item of {path.name} must have the shape {shape[1:]}, given {row.shape}")
+            file.write(row.data)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process prepares anything in the folder; what one that was killed left behind goes."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for leftover in folder.glob(".*.unfinished"):
+            leftover.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(handle)

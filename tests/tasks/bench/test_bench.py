@@ -1,0 +1,81 @@
+"""The benchmark: its networks, its count of products, and its table; no test asserts a time."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from tasks.bench import command as bench
+from tasks.bench import trainers as overhead
+from tasks.bench import worker as contestants
+from tests.helpers import flops
+from tests.helpers.commandline import command
+
+
+@pytest.mark.parametrize("name", contestants.SHAPES)
+def test_the_count_of_products_is_that_of_a_step(name: str):
+    """Counted from the shapes, and by looking at what every product of a real step is given."""
+    shape = dataclasses.replace(contestants.SHAPES[name], n=7, sets=2)
+    with flops.counted() as found:  # in the order of the equations
+        contestants.Ours(shape).step()
+    assert found and sum(forward + backward for forward, backward in found) == sum(
+        2 * batch * a * b * c for batch, a, b, c in contestants.products(shape)
+    )
+
+
+def test_a_race_on_small_sets(tmp_path: Path):
+    done = command("bench", "runtime_isab", "--n", 3, 5, 9, "--steps", 2, "--no-torch", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "growth.json").read_text())["rows"]
+    assert [(row["name"], row["n"]) for row in rows] == [("runtime_isab", n) for n in (3, 5, 9)]
+    for row in rows:
+        assert row["ours"]["ms"] > 0 and row["products"]["ms"] > 0 and row["ours"]["peak_mib"] > 1
+        assert row["ratio"] is None  # nobody to compare with
+    assert "runtime_isab: time grows as n^" in done.stdout and (tmp_path / "growth.svg").exists()
+
+
+def test_what_a_trainer_spends_beside_its_steps():
+    row = overhead.measure("max_regression", "rFF + Pooling (max)", 5)
+    assert row["ms"] > 0 and all(0 <= row[part] < 1 for part in ("data", "logging", "saving")) and row["data"] > 0
+
+
+def test_one_thing_less_each(tmp_path: Path):
+    """Every variant of ours computes the same losses, or there would be no table."""
+    done = command("bench", "runtime_isab", "--n", 9, "--steps", 1, "--story", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "story.json").read_text())["rows"]
+    assert {"ours", "one thread", "textbook order", "memory given back", "plain forms"} <= row.keys()
+    assert "plain forms" in done.stdout.splitlines()[0] and "×" in done.stdout.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["poetry"], "there is no network 'poetry'; the networks are max_regression"),
+        (["--steps", "0"], "--steps and --n must be at least 1"),
+        (["--n", "x"], "expected a whole number, given 'x'"),
+    ],
+)
+def test_bad_requests(words: list[str], said: str, tmp_path: Path):
+    done = command("bench", *words, cwd=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and not list(tmp_path.iterdir())
+
+
+def test_equals_or_nothing(monkeypatch):
+    """Contestants whose losses differ are not compared."""
+
+    class Other:
+        def __init__(self, kind, name, n, weights):
+            self.kind, self.turns = kind, []
+
+        def turn(self):
+            step = {"ms": 1.0, "loss": 2.0 if self.kind == "ours" else 2.1, "peak": 1, "more": 1}
+            self.turns.append([step] * bench.TURN)
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(bench, "Contestant", Other)
+    with pytest.raises(bench.UsageError, match="do not compute the same"):
+        bench.race("max_regression", contestants.SHAPES["max_regression"], 2, ["ours", "torch sdpa"])

@@ -1,0 +1,361 @@
+"""ModelNet40 in its four public forms: tiny files of the real formats, right to the number, or refused by name."""
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.data import modelnet40
+from tasks.data.locations import DataError
+from tasks.data.surfaces import read_off, scatter, unit_ball
+
+h5py = pytest.importorskip("h5py")
+
+TETRAHEDRON = "4 4 6\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n"
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
+    return tmp_path
+
+
+def clouds(N: int, P: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(N, P, 3))
+
+
+def write_h5(folder: Path, P: int = 16, dtype: str = "f2", N: int = 6, **more) -> Path:
+    """Two files to train on, of which the second is shorter, and one to test on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, (name, count) in enumerate((("train0", N), ("train1", N - 2), ("test0", N))):
+        with h5py.File(folder / f"ply_data_{name}.h5", "w") as file:
+            file.create_dataset("data", data=clouds(count, P, i).astype(dtype), compression="gzip", **more)
+            file["label"] = (np.arange(count, dtype="u1") % 3)[:, None]
+    (folder / "shape_names.txt").write_text("bed\nchair\nsofa\n")
+    return folder
+
+
+def write_text(folder: Path, P: int = 20) -> Path:
+    shapes = {"train": ("bed_0001", "chair_0001", "night_stand_0001", "bed_0002"), "test": ("chair_0002", "bed_0003")}
+    for split, names in shapes.items():
+        for i, name in enumerate(names):
+            path = folder / name.rsplit("_", 1)[0] / f"{name}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            rows = np.concatenate([clouds(1, P, i)[0], np.ones((P, 3))], axis=1)
+            path.write_text("\n".join(",".join(f"{x:.6f}" for x in row) for row in rows) + "\n")
+        (folder / f"modelnet40_{split}.txt").write_text("\n".join(names) + "\n")
+    return folder
+
+
+def write_meshes(folder: Path) -> Path:
+    for split, name in (("train", "bed_0001"), ("train", "sofa_0001"), ("test", "sofa_0002")):
+        path = folder / name.split("_")[0] / split / f"{name}.off"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(("OFF" if name == "bed_0001" else "OFF\n") + TETRAHEDRON)  # one of them without the new line
+    (folder / "bed/train/._bed_0001.off").write_text("what a Mac leaves in a zip")
+    return folder
+
+
+# ---- the forms, whole -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4"])
+@pytest.mark.parametrize("P", [7, 16])
+def test_h5(data: Path, dtype: str, P: int):
+    folder = write_h5(data / "modelnet40_ply_hdf5_2048", P, dtype)
+    form = modelnet40.find(P)
+    assert (form.path, form.points) == (folder, P)
+    train, test = form.load("train"), form.load("test")
+    expected = np.concatenate([clouds(6, P, 0), clouds(4, P, 1)])
+    np.testing.assert_allclose(train.points.astype("f8"), expected, rtol=1e-3 if dtype == "f2" else 1e-6, atol=1e-6)
+    assert train.labels.tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0] and train.names == ("bed", "chair", "sofa")
+    assert test.points.shape == (6, P, 3) and test.labels.tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_h5_files_are_those_listed_and_come_in_order(data: Path):
+    folder = write_h5(data / "modelnet40_ply_hdf5_2048")
+    for i in (2, 10):
+        (folder / f"ply_data_train{i}.h5").write_bytes((folder / f"ply_data_train{i % 2}.h5").read_bytes())
+    assert [path.name[14:-3] for path in modelnet40._h5_files(folder, "train")] == ["0", "1", "2", "10"]
+    (folder / "train_files.txt").write_text("data/modelnet40_ply_hdf5_2048/ply_data_train1.h5\n")
+    assert len(modelnet40.find(5).load("train").points) == 4
+    (folder / "train_files.txt").write_text("data/modelnet40_ply_hdf5_2048/ply_data_train1.h5\nply_data_train7.h5")
+    with pytest.raises(DataError, match=r"cannot read .*ply_data_train7.h5: there is no such file"):
+        modelnet40.find(5).load("train")
+
+
+def test_without_names_classes_have_numbers(data: Path):
+    folder = write_h5(data / "modelnet40_ply_hdf5_2048")
+    (folder / "shape_names.txt").write_text("bed\nchair\n")
+    with pytest.raises(DataError, match=r"has shapes of class 2, but shape_names.txt only 2 names"):
+        modelnet40.find(5).load("train")
+    (folder / "shape_names.txt").unlink()
+    assert modelnet40.find(5).load("train").names == ("class 0", "class 1", "class 2")
+
+
+def test_text(data: Path):
+    folder = write_text(data / "modelnet40_normal_resampled")
+    form = modelnet40.find(20)
+    train, test = form.load("train"), form.load("test")
+    assert (form.path, form.points) == (folder, 20) and train.names == test.names == ("bed", "chair", "night_stand")
+    assert train.labels.tolist() == [0, 1, 2, 0] and test.labels.tolist() == [1, 0]
+    assert isinstance(train.points, np.memmap) and train.points.dtype == "float16"
+    np.testing.assert_allclose(train.points[1].astype("f8"), unit_ball(clouds(1, 20, 1)[0]), atol=1e-3)
+
+
+def test_meshes(data: Path, monkeypatch):
+    monkeypatch.setattr(modelnet40, "SCATTERED", 4000)
+    write_meshes(data / "ModelNet40")
+    form = modelnet40.find(4000)
+    train, test = form.load("train"), form.load("test")
+    assert train.names == test.names == ("bed", "sofa") and train.labels.tolist() == [0, 1]
+    assert test.labels.tolist() == [1] and test.points.shape == (1, 4000, 3)
+    assert not np.array_equal(train.points[0], train.points[1])  # one mesh under two names: two draws of points
+    radii = np.linalg.norm(train.points.astype("f8"), axis=2)
+    np.testing.assert_allclose(radii.max(axis=1), 1, atol=1e-3)
+    np.testing.assert_allclose(train.points.astype("f8").mean(axis=1), 0, atol=1e-3)
+
+
+def test_the_file_of_deep_sets(data: Path):
+    with h5py.File(data / "ModelNet40_cloud.h5", "w") as file:
+        for split, N in (("tr", 130), ("test", 5)):
+            file[f"{split}_cloud"] = 40 * clouds(N, 12).astype("f4") + 7
+            file["tr_labels" if split == "tr" else "test_label"] = np.arange(N) % 4
+    form = modelnet40.find(12)
+    train, test = form.load("train"), form.load("test")
+    assert train.points.shape == (130, 12, 3) and test.points.shape == (5, 12, 3) and len(train.names) == 4
+    np.testing.assert_allclose(train.points[129].astype("f8"), unit_ball(clouds(130, 12)[129]), atol=1e-3)
+
+
+def test_the_first_form_with_enough_points_is_taken(data: Path):
+    with pytest.raises(DataError, match=r"ModelNet40 is not in .*: there is no modelnet40_ply_hdf5_2048, no "):
+        modelnet40.find(1)
+    h5, text = write_h5(data / "modelnet40_ply_hdf5_2048", 16), write_text(data / "modelnet40_normal_resampled", 20)
+    assert [modelnet40.find(n).path for n in (1, 16, 17, 20)] == [h5, h5, text, text]
+    with pytest.raises(DataError) as refused:
+        modelnet40.find(5_000)
+    sentence = f"--points 5,000 is more than there are of each shape: {h5} has 16 and {text} has 20"
+    assert sentence in str(refused.value)
+    (text / "modelnet40_train.txt").unlink()  # what is not needed may be damaged
+    assert modelnet40.find(16).path == h5
+
+
+def test_h5py_is_asked_for_only_where_it_is_needed(data: Path, monkeypatch):
+    write_text(data / "modelnet40_normal_resampled")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    assert modelnet40.find(20).load("test").points.shape == (2, 20, 3)
+    (data / "modelnet40_ply_hdf5_2048").mkdir()
+    (data / "modelnet40_ply_hdf5_2048/ply_data_train0.h5").touch()
+    with pytest.raises(DataError, match=r"ply_data_train0.h5 takes h5py, which is not installed: pip install h5py"):
+        modelnet40.find(5)
+
+
+# ---- points on a surface --------------------------------------------------------------------------------------------
+
+
+def test_points_are_uniform_by_area():
+    """Two triangles of areas 3 and 1: three quarters of the points; within one, centroid and covariance are exact."""
+    large, small = np.array([[0, 0, 0], [3, 0, 0], [0, 2, 0.0]]), np.array([[0, 0, 5], [2, 0, 5], [0, 1, 5.0]])
+    points = scatter(np.random.default_rng(0), np.stack([large, small]), 200_000)
+    below = points[points[:, 2] == 0]
+    assert len(below) / len(points) == pytest.approx(0.75, abs=0.005)
+    np.testing.assert_allclose(below.mean(axis=0), large.mean(axis=0), atol=0.01)
+    x, y = below[:, 0] / 3, below[:, 1] / 2
+    assert (x + y <= 1 + 1e-12).all() and np.corrcoef(x, y)[0, 1] == pytest.approx(-0.5, abs=0.01)
+    assert x.var() == pytest.approx(1 / 18, rel=0.02)
+
+
+def test_a_triangle_without_area_gets_no_points():
+    flat = np.array([[0, 0, 9], [1, 0, 9], [2, 0, 9.0]])
+    whole = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]])
+    points = scatter(np.random.default_rng(0), np.stack([flat, whole, flat]), 1000)
+    assert (points[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "head", ["OFF\n4 4 6\n", "OFF4 4 6\n", "OFF 4 4 6\r\n", "OFF\n# made by hand\n4 4 6 # counts\n", "\nOFF\n\n4 4\n"]
+)
+def test_headers(head: str, tmp_path: Path):
+    (tmp_path / "a.off").write_text(head + TETRAHEDRON.split("\n", 1)[1])
+    triangles = read_off(tmp_path / "a.off")
+    assert triangles.shape == (4, 3, 3)
+    np.testing.assert_array_equal(triangles[3], [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+
+
+REFUSED = {
+    "": "is not an OFF mesh",
+    "OFF": "is not an OFF mesh",
+    "PLY\n4 4 6\n": "is not an OFF mesh",
+    "OFF\n-4 4 6\n": "is not an OFF mesh",
+    "OFF\n4.5 4 6\n": "is not an OFF mesh",
+    "OFF\n99999999999999999999 4 0\n": "is not an OFF mesh",
+    "OFF\n999999999 999999999 0\n1 2 3\n": "999,999,999 triangles, 6,999,999,993 numbers, and 3 follow",
+    "OFF" + TETRAHEDRON[:-8]: "is damaged: its header speaks of 4 corners and 4 triangles, 28 numbers, and 24 follow",
+    "OFF" + TETRAHEDRON + "7\n": "and 29 follow",
+    "OFF" + TETRAHEDRON.replace("3 0 1 3", "4 0 1 3 2"): "face 1 has 4 corners; only triangles can be read",
+    "OFF" + TETRAHEDRON.replace("3 0 1 3", "2 0 1"): "face 1 has 2 corners",
+    "OFF" + TETRAHEDRON.replace("3 1 2 3", "3 1 2 4"): "a face has a corner that is not one of 0 … 3",
+    "OFF" + TETRAHEDRON.replace("3 1 2 3", "3 1 2 -1"): "a face has a corner that is not one of 0 … 3",
+    "OFF" + TETRAHEDRON.replace("3 1 2 3", "3 1 2 2.5"): "a face has a corner that is not one of 0 … 3",
+    "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 x\n"): "something after its header is not a number",
+    "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 nan\n"): "is not finite",
+    "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 1e999\n"): "is not finite",
+    "OFF\n3 1 0\n0 0 0\n1 1 1\n2 2 2\n3 0 1 2\n": "has no surface",
+    "OFF\n3 0 0\n0 0 0\n1 1 1\n2 2 2\n": "has no surface",
+    "OFF\n0 0 0\n": "has no surface",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_bad_meshes_are_refused_by_name(text: str, tmp_path: Path):
+    (tmp_path / "bad.off").write_text(text)
+    with pytest.raises(DataError) as refused:
+        read_off(tmp_path / "bad.off")
+    assert str(tmp_path / "bad.off") in str(refused.value) and REFUSED[text] in str(refused.value)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-6, 1e6, 1e300])
+def test_meshes_of_any_size_are_the_same(size: float, tmp_path: Path):
+    corners = f"0 0 0\n{size} 0 0\n0 {size} 0\n0 0 {size}\n"
+    (tmp_path / "a.off").write_text("OFF4 4 6\n" + corners + TETRAHEDRON.split("0 0 1\n")[1])
+    (tmp_path / "b.off").write_text("OFF" + TETRAHEDRON)
+    np.testing.assert_allclose(read_off(tmp_path / "a.off"), read_off(tmp_path / "b.off"), rtol=1e-12)
+
+
+# ---- damaged files --------------------------------------------------------------------------------------------------
+
+
+def test_damaged_text_is_refused_by_name(data: Path):
+    folder = write_text(data / "modelnet40_normal_resampled", P=3)
+    path, row = folder / "chair/chair_0001.txt", "0,0,0,0,0,0\n"
+    for text in ("", "\n\n", "0,0,0,0,0\n" * 3, row * 2 + "0,0,0\n", row + "0,0,x,0,0,0\n", row + "nan" + row[1:], "é"):
+        path.write_text(text, encoding="latin-1")
+        with pytest.raises(DataError, match=r"chair_0001.txt is damaged: it (should have rows of six|is not text)"):
+            modelnet40.find(3).load("train")
+    path.write_text(row * 4)
+    with pytest.raises(DataError, match=r"chair_0001.txt has 4 rows, and the first file 3"):
+        modelnet40.find(3).load("train")
+    path.unlink()
+    with pytest.raises(DataError, match=r"cannot read .*chair_0001.txt: No such file"):
+        modelnet40.find(3).load("train")
+    (folder / "modelnet40_train.txt").write_text("../../etc/passwd_0001\n")
+    with pytest.raises(DataError, match=r"should list shapes such as chair_0001, and has '../../etc"):
+        modelnet40.find(3)
+    assert not list((data / "prepared").iterdir())
+
+
+def change_h5(path: Path, change: Callable) -> None:
+    with h5py.File(path, "a") as file:
+        change(file)
+
+
+def replace(key: str, value: object) -> Callable:
+    def change(file) -> None:
+        del file[key]
+        file[key] = value
+
+    return change
+
+
+def huge(file) -> None:
+    del file["data"]
+    file.create_dataset("data", shape=(10**9, 10**6, 3), dtype="f4", chunks=(1, 64, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda file: file.pop("data"), "ply_data_train1.h5 has no array data"),
+        (lambda file: file.pop("label"), "ply_data_train1.h5 has no array label"),
+        (replace("data", clouds(4, 16).astype("i4")), "should hold points (shapes, points, 3) of a floating type"),
+        (replace("data", clouds(4, 16)[..., :2]), "and is (4, 16, 2) of float64"),
+        (replace("data", clouds(4, 9)), "has 9 points of each shape, and the first file 16"),
+        (replace("data", clouds(4, 16) * np.inf), "has points that are not finite"),
+        (replace("data", h5py.SoftLink("/label")), "has no array data"),
+        (replace("data", h5py.ExternalLink("ply_data_train0.h5", "/data")), "has no array data"),
+        (replace("label", np.zeros(3, "u1")), "should hold 4 whole numbers, and is (3,) of uint8"),
+        (replace("label", np.zeros(4)), "should hold 4 whole numbers, and is (4,) of float64"),
+        (replace("label", np.array([0, 1, -1, 0])), "its label goes from -1 to 1"),
+        (huge, "claims to have 12,000,000,000,000,000 bytes"),
+    ],
+)
+def test_bad_h5_files_are_refused_by_name(change: Callable, said: str, data: Path):
+    folder = write_h5(data / "modelnet40_ply_hdf5_2048")
+    change_h5(folder / "ply_data_train1.h5", change)
+    with pytest.raises(DataError) as refused:
+        modelnet40.find(5).load("train")
+    assert str(folder / "ply_data_train1.h5") in str(refused.value) and said in str(refused.value)
+
+
+def mutate(rng: random.Random, whole: bytes) -> bytes:
+    """Some bytes changed, cut off, put in or written twice."""
+    text = bytearray(whole)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        place, kind = rng.randrange(len(text) + 1), rng.randrange(6)
+        if kind == 0:
+            text[place : place + 1] = bytes([rng.randrange(256)])
+        elif kind == 1:
+            text[place : place + 8] = rng.choice((b"\xff" * 8, b"\0" * 8, rng.randbytes(8)))
+        elif kind == 2:
+            del text[place:]
+        elif kind == 3:
+            del text[place : place + rng.choice((1, 3, 9))]
+        elif kind == 4:
+            text[place:place] = rng.choice((b"9" * 9, b"-", b"nan", b"1e400", b"#", b"\n", b",", b" 3 ", b"OFF"))
+        else:
+            text[place:place] = text[max(place - rng.choice((4, 30)), 0) : place]
+    return bytes(text)
+
+
+def test_mutated_files_are_read_or_refused(data: Path):
+    """Thousands of them: points, finite and of the right shape, or a sentence with the name of the file."""
+    h5 = write_h5(data / "modelnet40_ply_hdf5_2048", P=8, N=4)
+    mesh, text = data / "mesh.off", data / "rows.txt"
+    mesh.write_text("OFF" + TETRAHEDRON)
+    text.write_text("\n".join("0.1234,-0.25,1e-3,0,0,1" for _ in range(5)))
+    readers = {
+        mesh: (1500, lambda: scatter(np.random.default_rng(0), read_off(mesh), 10)),
+        text: (1500, lambda: modelnet40.read_rows(text)),
+        h5 / "ply_data_train0.h5": (1000, lambda: modelnet40.h5_folder(h5).load("train").points),
+    }
+    rng = random.Random(7)
+    for path, (count, read) in readers.items():
+        whole, refused = path.read_bytes(), 0
+        for _ in range(count):
+            path.write_bytes(mutate(rng, whole))
+            try:
+                points = read()
+            except DataError as error:
+                assert str(path.parent) in str(error) and "\n" not in str(error)
+                refused += 1
+            else:
+                assert points.shape[-1] == 3 and np.isfinite(points).all()
+        assert 0.2 * count < refused < count  # neither everything goes through, nor nothing
+
+
+def test_empty_folders_and_files_too_large_are_refused(data: Path, monkeypatch):
+    for name, said in (
+        ("modelnet40_ply_hdf5_2048", "has no ply_data_train0.h5"),
+        ("modelnet40_normal_resampled", "cannot read .*modelnet40_train.txt: No such file"),
+        ("ModelNet40", "has no meshes such as chair/train/chair_0001.off"),
+    ):
+        (data / name).mkdir()
+        with pytest.raises(DataError, match=said):
+            modelnet40.find(1).load("train")
+        (data / name).rmdir()
+    text, mesh = write_text(data / "modelnet40_normal_resampled"), write_meshes(data / "ModelNet40")
+    monkeypatch.setattr("tasks.data.surfaces.LARGEST", 20)
+    monkeypatch.setattr("tasks.data.modelnet40.LARGEST", 60)
+    for name, read in (("bed/bed_0001.txt", modelnet40.read_rows), ("bed/train/bed_0001.off", read_off)):
+        path = (mesh if name.endswith("off") else text) / name
+        with pytest.raises(DataError, match=r"bed_0001.\w+ is too large"):
+            read(path)
+        path.unlink()
+        with pytest.raises(DataError, match=r"cannot read .*bed_0001.\w+: No such file"):
+            read(path)
+    (text / "modelnet40_train.txt").write_text("\n")
+    with pytest.raises(DataError, match=r"modelnet40_train.txt is empty"):
+        modelnet40.find(1)

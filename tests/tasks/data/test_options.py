@@ -1,0 +1,126 @@
+"""--data: real if it is there, otherwise a stand-in that is called so in every table, figure and result."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tasks.data import DataError, OnData, data_folder, data_option, locate
+from tasks.data.catalogue import DATA_SETS
+from tasks.harness import experiment as registry
+from tasks.harness import tables
+from tasks.harness.cli import main
+from tasks.harness.options import UsageError, departures, from_json, option
+from tasks.harness.run_folder import Folder
+from tasks.plots import curves as figures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(OnData):
+    data: str = data_option("omniglot")
+    steps: int = option(4, "training steps")
+
+
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder that seems to hold Omniglot, once as a zip and once unpacked."""
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
+    (tmp_path / "data/omniglot/images_background").mkdir(parents=True)
+    (tmp_path / "data/omniglot/images_evaluation.zip").touch()
+    return tmp_path / "data"
+
+
+def test_the_data_folder_is_named_by_the_environment(monkeypatch, tmp_path: Path):
+    assert str(data_folder()) == "/nonexistent/minisets"  # by conftest.py
+    monkeypatch.setenv("MINISETS_DATA", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert data_folder() == tmp_path / ".cache/minisets"
+    monkeypatch.setenv("MINISETS_DATA", "~/here")
+    assert data_folder() == tmp_path / "here"
+
+
+def test_the_first_form_that_exists_is_taken(real: Path):
+    assert locate("omniglot/images_background.zip", "omniglot/images_background") == real / "omniglot/images_background"
+    assert locate("omniglot/images_background", "omniglot/images_evaluation.zip").name == "images_background"
+    assert locate("omniglot/none", "none") is None
+
+
+def test_auto_is_what_is_there(real: Path):
+    assert Config().data == Config(data="auto").data == "omniglot" and departures(Config()) == {}
+    (real / "omniglot/images_evaluation.zip").unlink()  # half of it is not enough
+    config = Config()
+    assert config.data == "synthetic"
+    assert departures(config) == {"data": ("synthetic stand-in", "omniglot")}
+    assert dataclasses.replace(config, seed=3).data == "synthetic"
+
+
+def test_what_was_used_is_stored_and_read_wherever_the_data_is(real: Path, monkeypatch):
+    stored = [dataclasses.asdict(Config(data=data)) for data in ("auto", "synthetic")]
+    monkeypatch.setenv("MINISETS_DATA", "/nonexistent")  # another machine: a table needs no data
+    assert [from_json(Config, values, "config.json").data for values in stored] == ["omniglot", "synthetic"]
+    with pytest.raises(UsageError, match="--data must be one of auto, synthetic, omniglot; given 'celeba'"):
+        from_json(Config, {"data": "celeba"}, "config.json")
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_absent_data_is_refused_before_a_run_begins(name: str):
+    with pytest.raises(DataError) as refused:
+        DATA_SETS[name].require()
+    sentence = str(refused.value)
+    assert (
+        "is not in /nonexistent/minisets: there is no " in sentence and f"minisets data fetch {name} gets" in sentence
+    )
+    assert DATA_SETS[name].needs[0][0] in sentence and DATA_SETS[name].needs[-1][-1] in sentence
+    Config(data="synthetic").check()
+    with pytest.raises(DataError):
+        Config(data="omniglot").check()
+
+
+@pytest.fixture
+def task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task on data whose training is done at once."""
+    module = types.ModuleType("tasks.tiny")
+    module.__dict__.update(
+        Config=Config, PRESETS={"quick": {}, "paper": {}}, TITLE="A tiny task", LABELS=("SAB + PMA",),
+        QUICK_LABELS=("SAB + PMA",), COLUMNS={"score": "score"}, REFERENCES={"Chance": {"score": "chance"}},
+        REFERENCE_OPTIONS=(), NOTES=(), FIGURES={}, train=lambda config, run: {"score": 0.5, "chance": 0.1},
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "tasks.tiny", module)
+    for user in ("tasks.harness.experiment", "tasks.harness.run_folder", "tasks.harness.train", "tasks.harness.cli"):
+        monkeypatch.setattr(f"{user}.TASKS", (*registry.TASKS[:4], "tiny"))
+
+
+def test_results_tables_and_titles_say_stand_in(task, real: Path, tmp_path: Path, capsys):
+    for data in ("auto", "synthetic"):
+        assert main(["train", "tiny", "--data", data, "--out", str(tmp_path / "runs" / data)]) == 0
+    said = capsys.readouterr().out
+    assert "data: omniglot ->" in said and "data: synthetic stand-in ->" in said
+    results = {data: json.loads((tmp_path / f"runs/{data}/result.json").read_text()) for data in ("auto", "synthetic")}
+    assert [result["data"] for result in results.values()] == ["omniglot", "synthetic stand-in"]
+    assert [result["options"]["data"] for result in results.values()] == ["omniglot", "synthetic"]
+    folders = [Folder(tmp_path / "runs" / data) for data in results]
+    assert figures.protocol(folders[:1]) == "preset quick, 4 steps, style paper, omniglot"
+    assert figures.protocol(folders[1:]) == "preset quick, 4 steps, style paper, synthetic stand-in"
+    labels = [line.split("  ")[0] for line in tables.text("tiny", folders).splitlines()]
+    assert {"Chance", "Chance, synthetic stand-in [1]", "SAB + PMA", "SAB + PMA, synthetic stand-in [1]"} <= {*labels}
+    assert "[1] not the paper's protocol: data synthetic stand-in (paper: omniglot)" in tables.markdown("tiny", folders)
+    assert [row["data"] for row in tables.rows("tiny", folders)] == ["omniglot", "synthetic stand-in"] * 2
+
+
+def test_a_run_goes_on_with_the_data_it_began_with(task, real: Path, tmp_path: Path, monkeypatch, capsys):
+    out = ["train", "tiny", "--out", str(tmp_path / "run")]
+    assert main([*out, "--data", "synthetic"]) == 0
+    for more in ([], ["--data", "auto"], ["--preset", "quick"]):
+        assert main([*out, "--resume", *more]) == 0
+    assert main([*out, "--resume", "--data", "omniglot"]) == 2
+    assert "--data synthetic there, omniglot here" in capsys.readouterr().err
+    monkeypatch.setenv("MINISETS_DATA", "/nonexistent")
+    assert main(["train", "tiny", "--out", str(tmp_path / "other"), "--data", "omniglot"]) == 2
+    assert "Omniglot is not in /nonexistent" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()

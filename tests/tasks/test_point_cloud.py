@@ -1,0 +1,371 @@
+"""Point clouds: the stand-in, what the network sees in a step, training, resuming, tables and figures."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from autograd import no_grad
+from minisets.nn import Dropout
+from tasks import point_cloud
+from tasks.data.standins import shapes
+from tasks.data.surfaces import Clouds
+from tasks.harness import tables
+from tasks.harness.cli import main
+from tasks.harness.options import departures
+from tasks.harness.run import Interrupted, Run
+from tasks.harness.run_folder import Folder
+from tasks.point_cloud import Config, augment, draw, network, take
+
+TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "evaluation_shapes": 20, "log_every": 4}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Few shapes of each class, so that the stand-in is there at once."""
+    monkeypatch.setattr(shapes, "EACH", {"train": 10, "test": 4})
+
+
+def same_bits(a: Folder, b: Folder) -> None:
+    with np.load(a.checkpoint, allow_pickle=False) as first, np.load(b.checkpoint, allow_pickle=False) as second:
+        assert first.files == second.files
+        for name in first.files:
+            np.testing.assert_array_equal(first[name], second[name], strict=True)
+    assert a.metrics.read_bytes() == b.metrics.read_bytes()
+
+
+# ---- the stand-in ---------------------------------------------------------------------------------------------------
+
+
+def test_the_stand_in_is_shaped_like_the_real_thing():
+    train, test = shapes.load("train", 64), shapes.load("test", 64)
+    assert len(train.names) == len(set(train.names)) == 16 and train.names == test.names
+    assert train.points.shape == (160, 64, 3) and test.points.shape == (64, 64, 3) and train.points.dtype == "float32"
+    assert (np.bincount(train.labels) == 10).all() and (np.bincount(test.labels) == 4).all()
+    radii = np.linalg.norm(train.points, axis=2).max(axis=1)
+    assert (radii > 0.9).all() and (radii < 1.3).all()  # within the unit ball, but for the noise
+    np.testing.assert_array_equal(shapes.load("test", 64).points, test.points)  # from a seed
+    every = np.concatenate([train.points, test.points])
+    assert len({cloud.tobytes() for cloud in every}) == len(every)  # no shape twice, none in both
+
+
+@pytest.mark.parametrize("make", shapes.CLASSES, ids=lambda make: make.__name__)
+def test_every_class_is_a_surface_with_proportions_of_its_own(make):
+    made = [make(np.random.default_rng(seed)) for seed in range(20)]
+    for triangles in made:
+        assert triangles.shape[1:] == (3, 3) and np.isfinite(triangles).all()
+        b, c = triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
+        assert np.linalg.norm(np.cross(b, c), axis=1).sum() > 0.5
+    if make is not shapes.ball:  # which only stretching makes different
+        assert len({triangles.tobytes() for triangles in made}) == 20
+
+
+def test_surfaces_are_where_they_should_be():
+    points = shapes.scatter(np.random.default_rng(0), shapes.cuboid((1, 2, 3), (2, 4, 6)), 20_000)
+    inside = np.abs(points - [1, 2, 3]) / [1, 2, 3]
+    np.testing.assert_allclose(inside.max(axis=1), 1, atol=1e-9)  # on the surface of the box
+    on = np.isclose(inside, 1).mean(axis=0)  # faces of 24, 12 and 8 each
+    np.testing.assert_allclose(on, np.array([24, 12, 8]) / 44, atol=0.015)
+    torus = shapes.scatter(np.random.default_rng(0), shapes.turned(shapes.arc(0.3, 0, 2 * np.pi, centre=(1, 0))), 2_000)
+    ring = np.hypot(np.hypot(torus[:, 0], torus[:, 1]) - 1, torus[:, 2])
+    np.testing.assert_allclose(ring, 0.3, atol=0.03)  # as near as 24 sides are to a circle
+    t = np.linspace(0, 5, 200)
+    helix = np.stack([np.cos(t), np.sin(t), t / 5], axis=1)
+    pipe = shapes.scatter(np.random.default_rng(0), shapes.pipe(helix, 0.1, sides=32), 500)
+    nearest = np.linalg.norm(pipe[:, None] - helix, axis=2).min(axis=1)
+    np.testing.assert_allclose(nearest, 0.1, atol=0.01)
+
+
+# ---- what the network sees ------------------------------------------------------------------------------------------
+
+
+def some_clouds(N: int = 30, P: int = 50) -> Clouds:
+    points = np.random.default_rng(1).normal(3, 5, size=(N, P, 3)).astype("float16")
+    return Clouds(points, np.arange(N) % 4, ("a", "b", "c", "d"))
+
+
+def test_clouds_are_standardised_with_one_mean_and_one_deviation():
+    clouds, places = some_clouds(), np.array([4, 9, 0, 30])
+    X = take(Config(data="synthetic", dtype="float64"), clouds, np.array([7, 2]), places)
+    expected = clouds.points[7, places].astype("float64")
+    np.testing.assert_allclose(X[0], (expected - expected.mean()) / expected.std(), rtol=1e-12)
+    assert (
+        X.shape == (2, 4, 3) and X.mean(axis=(1, 2)) == pytest.approx([0, 0]) and X.std(axis=(1, 2)) == pytest.approx(1)
+    )
+    flat = Clouds(np.ones((1, 5, 3)), np.zeros(1, int), ("a",))
+    assert (take(Config(data="synthetic"), flat, np.array([0]), np.arange(5)) == 0).all()  # not nan
+
+
+def test_where_y_is_up_shapes_are_set_upright():
+    clouds, which = some_clouds(), np.arange(3)
+    lying, standing = (
+        take(Config(data="synthetic", up=up, dtype="float64"), clouds, which, np.arange(50)) for up in "yz"
+    )
+    np.testing.assert_array_equal(lying[..., 2], standing[..., 1])
+    R = np.linalg.lstsq(standing[0], lying[0], rcond=None)[0]
+    np.testing.assert_allclose(np.linalg.det(R), 1)  # turned, not mirrored
+
+
+def test_turning_and_stretching_follow_the_protocol():
+    """From what three points become, angle and factors are found again: all in their ranges, and all of the ranges."""
+    X = np.tile(np.eye(3), (5_000, 1, 1))
+    Y = augment(np.random.default_rng(0), X)  # rows: what becomes of x, y and z
+    np.testing.assert_allclose(Y[:, :2, 2], 0)  # the vertical stays
+    np.testing.assert_allclose(Y[:, 2, :2], 0)
+    factor_x = np.hypot(Y[:, 0, 0], Y[:, 1, 0])  # (cos, −sin) times one factor
+    factor_y = np.hypot(Y[:, 0, 1], Y[:, 1, 1])
+    angle = np.arctan2(-Y[:, 1, 0], Y[:, 0, 0])
+    np.testing.assert_allclose(angle, np.arctan2(Y[:, 0, 1], Y[:, 1, 1]))  # a rotation, the same for both axes
+    for values, low, high in (
+        (factor_x, 0.8, 1.25), (factor_y, 0.8, 1.25), (Y[:, 2, 2], 0.8, 1.25), (angle, -0.1 * np.pi, 0.1 * np.pi),
+    ):  # fmt: skip
+        assert low <= values.min() < low + 0.01 and high - 0.01 < values.max() <= high
+        assert values.mean() == pytest.approx((low + high) / 2, abs=0.01)
+    assert abs(np.corrcoef(factor_x, factor_y)[0, 1]) < 0.05  # each axis by a factor of its own
+
+
+def test_a_step_is_a_function_of_seed_and_number():
+    config, clouds = Config(data="synthetic", points=10, batch=8), some_clouds()
+    (X, y), (again, _) = draw(config, clouds, 5), draw(config, clouds, 5)
+    assert X.shape == (8, 10, 3) and X.dtype == "float32" and y.shape == (8,)
+    np.testing.assert_array_equal(X, again)
+    assert not np.array_equal(X, draw(config, clouds, 6)[0])
+    assert not np.array_equal(X, draw(dataclasses.replace(config, seed=1), clouds, 5)[0])
+
+
+def test_fresh_points_or_always_the_same():
+    clouds = Clouds(np.arange(40, dtype="float64").reshape(1, 40, 1) * [1, 0, 0], np.zeros(1, int), ("a",))
+    seen = {}
+    for fresh in (True, False):
+        config = Config(data="synthetic", points=5, batch=3, augment=False, fresh=fresh, dtype="float64")
+        batches = [draw(config, clouds, step)[0] for step in range(20)]
+        assert all((batch == batch[0]).all() for batch in batches)  # one shape: the same in all places of the batch
+        seen[fresh] = {batch[0].tobytes() for batch in batches}
+    assert len(seen[True]) == 20 and len(seen[False]) == 1
+
+
+def test_all_training_shapes_are_drawn_and_labels_go_with_them():
+    """All points of each shape, whose sorted coordinates tell which shape it is."""
+    config, clouds, which = Config(data="synthetic", points=50, batch=10, augment=False), some_clouds(), set()
+    whole = np.sort(take(config, clouds, np.arange(30), np.arange(50)).reshape(30, -1), axis=1)
+    for step in range(40):
+        X, y = draw(config, clouds, step)
+        distance = np.abs(np.sort(X.reshape(10, -1), axis=1)[:, None] - whole).max(axis=2)  # (10, 30)
+        assert (distance.min(axis=1) < 1e-5).all()
+        np.testing.assert_array_equal(y, clouds.labels[distance.argmin(axis=1)])
+        which |= {*distance.argmin(axis=1)}
+    assert which == {*range(30)}
+
+
+# ---- networks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", point_cloud.LABELS)
+def test_whole_networks_do_not_see_an_order(label: str):
+    config = Config(data="synthetic", arch=label, points=30, dtype="float64")
+    net, rng = network(config, 16).eval(), np.random.default_rng(0)
+    X = rng.normal(size=(3, 30, 3))
+    with no_grad():
+        np.testing.assert_allclose(net(X[:, rng.permutation(30)]).numpy(), net(X).numpy(), rtol=1e-9, atol=1e-12)
+    assert net(X).shape == (3, 16) and sum(isinstance(layer, Dropout) for layer in net.decoder) == 2
+
+
+def test_from_5000_points_on_the_network_is_that_of_the_text(monkeypatch, tmp_path: Path):
+    small, large = (network(Config(data="synthetic", points=n), 40) for n in (4_999, 5_000))
+    assert (small.d, len(small.encoder)) == (256, 2) and (large.d, len(large.encoder)) == (512, 1)
+    decays, Adam = [], point_cloud.Adam
+    monkeypatch.setattr(point_cloud, "Adam", lambda *a, **k: decays.append(k["weight_decay"]) or Adam(*a, **k))
+    monkeypatch.setattr(point_cloud, "MANY", 24)
+    for points in (23, 24):
+        train_tiny(tmp_path / str(points), arch="rFF + Pooling", points=points, steps=1)
+    assert decays == [0.0, 1e-7]
+
+
+# ---- training -------------------------------------------------------------------------------------------------------
+
+
+def train_tiny(path: Path, run: type[Run] = Run, **options) -> dict:
+    config, folder = Config(**TINY | options), Folder(path)
+    if not folder.config.exists():
+        folder.begin("point_cloud", "quick", config)
+    metrics = point_cloud.train(config, run(folder, config, config.arch))
+    folder.write(folder.result, {"metrics": metrics, "seconds": 1.0})
+    return metrics
+
+
+@pytest.mark.parametrize("label", ["rFF + Pooling", "ISAB (16) + PMA"])
+def test_it_learns(label: str, tmp_path: Path):
+    result = train_tiny(tmp_path / "run", arch=label, steps=300, drop_every=200, evaluate_every=100)
+    losses = [line["loss"] for line in Folder(tmp_path / "run").lines() if "loss" in line]
+    assert losses[0] > 2.3 and np.mean(losses[-5:]) < losses[0] - 0.4  # from about log 16 = 2.8
+    assert result["accuracy"] > 0.25  # four times that of a guess
+    counts = result["confusion"]
+    assert {name: sum(row.values()) for name, row in counts.items()} == dict.fromkeys(counts, 4) and len(counts) == 16
+    assert sum(counts[name].get(name, 0) for name in counts) / 64 == result["accuracy"]
+    assert result["shapes"] == {"training": 160, "test": 64, "points": 2048}
+
+
+class Stops(Run):
+    """A run that is asked to stop in its sixth step."""
+
+    def log(self, loss) -> None:
+        super().log(loss)
+        self.asked_to_stop = self.done == 5
+
+
+class Dies(Run):
+    """A run that is gone in its ninth step, two after the last checkpoint."""
+
+    def log(self, loss) -> None:
+        super().log(loss)
+        if self.done == 8:
+            raise RuntimeError
+
+
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
+    options = {"steps": 12, "save_every": 7, "evaluate_every": 4}
+    straight = train_tiny(tmp_path / "straight", **options)
+    for kind, error in ((Stops, Interrupted), (Dies, RuntimeError)):
+        with pytest.raises(error):
+            train_tiny(tmp_path / kind.__name__, run=kind, **options)
+        assert train_tiny(tmp_path / kind.__name__, **options) == straight
+        same_bits(Folder(tmp_path / "straight"), Folder(tmp_path / kind.__name__))
+
+
+def test_a_step_on_the_device(device: str, tmp_path: Path):
+    metrics = train_tiny(tmp_path / "run", arch="ISAB (4) + PMA", device=device, steps=2, points=6, batch=2)
+    assert 0 <= metrics["accuracy"] <= 1
+
+
+def test_the_learning_rate_falls_by_a_factor_every_so_many_steps(monkeypatch, tmp_path: Path):
+    rates = []
+
+    class Watched(point_cloud.Adam):
+        def step(self) -> None:
+            rates.append(self.lr)
+            super().step()
+
+    monkeypatch.setattr(point_cloud, "Adam", Watched)
+    train_tiny(tmp_path / "run", arch="rFF + Pooling", steps=5, drop_every=2)
+    assert rates == pytest.approx([1e-3, 1e-3, 3e-4, 3e-4, 9e-5])
+
+
+def test_evaluation_is_without_dropout_and_training_goes_on_with_it(tmp_path: Path):
+    config, (_, test) = Config(**TINY), point_cloud.load(Config(**TINY))
+    net, all_of_them = network(config, 16), np.arange(64)
+    found = [point_cloud.predict(config, net, test, all_of_them) for _ in range(2)]
+    np.testing.assert_array_equal(*found)
+    assert net.training and net.decoder[0].training
+    part = point_cloud.predict(config, net, test, np.array([40, 3]))
+    np.testing.assert_array_equal(part, found[0][[40, 3]])  # the points of a shape are its own, whatever is beside it
+
+
+# ---- the command, on files of the real format -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch) -> Path:
+    folder = tmp_path / "data/modelnet40_ply_hdf5_2048"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
+    rng = np.random.default_rng(0)
+    for split, N in (("train", 40), ("test", 10)):
+        with h5py.File(folder / f"ply_data_{split}0.h5", "w") as file:
+            file["data"], file["label"] = (
+                rng.normal(size=(N, 20, 3)).astype("f2"),
+                (np.arange(N) % 2)[:, None].astype("u1"),
+            )
+    (folder / "shape_names.txt").write_text("flower_pot\nsofa\n")
+    return folder
+
+
+WORDS = ["--style", "authors", "--steps", "4", "--batch", "4", "--evaluate-every", "2", "--points"]
+
+
+def test_the_command_on_real_files(real: Path, tmp_path: Path, capsys):
+    out = tmp_path / "run"
+    assert main(["train", "point_cloud", "--arch", "isab(4)+pma", "--out", str(out), *WORDS, "12"]) == 0
+    assert "data: modelnet40 ->" in capsys.readouterr().out
+    result = json.loads((out / "result.json").read_text())
+    assert result["data"] == "modelnet40" and result["metrics"]["shapes"] == {"training": 40, "test": 10, "points": 20}
+    assert set(result["metrics"]["confusion"]) == {"flower_pot", "sofa"}
+    for name in point_cloud.FIGURES:
+        assert (out / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_more_points_than_there_are_is_refused_before_anything_is_written(real: Path, tmp_path: Path, capsys):
+    assert main(["train", "point_cloud", "--out", str(tmp_path / "run"), "--arch", "rFF + PMA", *WORDS, "5000"]) == 2
+    said = capsys.readouterr().err
+    assert f"--points 5,000 is more than there are of each shape: {real} has 20; minisets data fetch" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_corrupt_file_names_itself(real: Path, tmp_path: Path, capsys):
+    path = real / "ply_data_test0.h5"
+    path.write_bytes(path.read_bytes()[:-100])
+    assert main(["train", "point_cloud", "--out", str(tmp_path / "run"), "--arch", "rFF + PMA", *WORDS, "8"]) == 2
+    said = capsys.readouterr().err
+    assert f"{path} cannot be read, and may be damaged" in said and said.count("\n") == 1
+
+
+# ---- tables and figures ---------------------------------------------------------------------------------------------
+
+
+def finished(path: Path, accuracy: float, **options) -> Folder:
+    folder = Folder(path)
+    folder.begin("point_cloud", "quick", Config(data="modelnet40", **options))
+    folder.write(folder.result, {"metrics": {"accuracy": accuracy}, "seconds": 9.0})
+    return folder
+
+
+def test_the_table_has_rows_for_each_number_of_points(tmp_path: Path):
+    labels = point_cloud.LABELS
+    everything = tables.rows("point_cloud", [])
+    assert [(row["points"], row["label"]) for row in everything] == [(n, a) for n in (100, 1000, 5000) for a in labels]
+    runs = [
+        finished(tmp_path / f"{seed}{n}", 0.8 + 0.01 * seed, seed=seed, points=n) for seed in (0, 1) for n in (100, 64)
+    ]
+    table = tables.rows("point_cloud", runs)
+    assert [row["points"] for row in table] == [64] * 5 + [100] * 5
+    (ours,) = [row for row in table if row["label"] == "ISAB (16) + PMA" and row["points"] == 100]
+    assert ours["paper"] == {"accuracy": "0.8454 ± 0.0144"} and ours["ours"]["accuracy"]["mean"] == pytest.approx(0.805)
+    assert {row["label"]: row["paper"].get("accuracy") for row in table[5:]} == {
+        "rFF + Pooling": "0.7951 ± 0.0166", "rFFp-max + Pooling": "0.82 ± 0.02", "rFF + PMA": "0.8076 ± 0.0160",
+        "ISAB (16) + Pooling": "0.8273 ± 0.0159", "ISAB (16) + PMA": "0.8454 ± 0.0144",
+    }  # fmt: skip
+    assert not any(row["paper"] for row in table[:5])  # the paper has no 64
+    assert "| ISAB (16) + PMA | 100 | 0.8050 ± 0.0071 | 0.8454 ± 0.0144 | 2 |" in tables.markdown("point_cloud", runs)
+
+
+def test_the_quick_preset_says_where_it_departs():
+    quick = Config(data="modelnet40", **point_cloud.PRESETS["quick"])
+    assert departures(quick) == {"style": ("authors", "paper"), "drop_every": (700, 20_000)}
+
+
+@pytest.mark.parametrize("label", [*point_cloud.LABELS, "ISAB (4) + Dotprod", "rFF + Pooling (mean)", "rFF + PMA (2)"])
+def test_the_weights_of_points(label: str):
+    net = network(Config(data="synthetic", arch=label, dtype="float64"), 16).eval()
+    X = np.random.default_rng(0).normal(size=(2, 30, 3))
+    weights = point_cloud.weights_of(net, X)
+    assert weights.shape == (2, 30) and (weights >= 0).all()
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    if label == "rFF + Pooling":  # points that are nowhere the maximum can go, and nothing changes
+        seen = weights[0] > 0
+        np.testing.assert_allclose(net(X[:1, seen]).numpy(), net(X[:1]).numpy(), rtol=1e-9)
+        assert seen.sum() < 30
+
+
+def test_figures_without_checkpoints(tmp_path: Path):
+    train_tiny(tmp_path / "run", arch="rFF + Pooling", steps=2)
+    run = Folder(tmp_path / "run")
+    assert len(point_cloud.cloud_figure([run]).axes) == 9 + 1  # nine shapes and the bar of colours
+    run.checkpoint.unlink()
+    assert point_cloud.cloud_figure([run]) is None
+    panel = point_cloud.confusion_figure([run]).axes[0]
+    shares = panel.images[0].get_array()
+    assert shares.shape == (16, 16)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert [text.get_text() for text in panel.get_yticklabels()][:2] == ["ball", "bottle"]

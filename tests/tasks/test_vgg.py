@@ -1,0 +1,148 @@
+"""The VGG: its data, its network, that it learns and resumes, and the features that it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autograd import Tensor, backend, cross_entropy
+from tasks import vgg
+from tasks.data import cifar100, features
+from tasks.harness.cli import main
+from tasks.harness.run import TRAINING, stream
+from tests.helpers.commandline import command
+from tests.tasks.data.test_cifar100 import records
+
+SMALL = "--width 2 --depth 11 --per-class 5 --batch 20 --evaluate-every 4 --log-every 2 --save-every 3"
+TINY = shlex.split(SMALL)
+
+
+def arrays(path: Path) -> dict[str, bytes]:
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name].tobytes() for name in file.files}
+
+
+def test_an_epoch_shows_every_image_once():
+    config = vgg.Config(batch=8, data="synthetic")
+    epochs = [np.concatenate([vgg.chosen(config, 5 * epoch + i, 40) for i in range(5)]) for epoch in range(2)]
+    for epoch in epochs:
+        np.testing.assert_array_equal(np.sort(epoch), np.arange(40))
+    assert not np.array_equal(*epochs)
+    assert len(vgg.chosen(config, 3, 5)) == 5  # fewer images than a batch has
+
+
+def test_augmented_images_are_moved_and_mirrored():
+    """Each is one of the 9 × 9 × 2 views of its image, zeros coming in; each mirror and most places occur."""
+    X = np.random.default_rng(0).uniform(1, 2, size=(300, 2, 6, 6)).astype("float32")
+    around = np.pad(X, ((0, 0), (0, 0), (4, 4), (4, 4)))
+    seen = set()
+    for i, view in enumerate(vgg.augmented(X, stream(0, TRAINING))):
+        found = [
+            (r, c, mirror)
+            for r in range(9)
+            for c in range(9)
+            for mirror in (False, True)
+            if np.array_equal(view, around[i, :, r : r + 6, c : c + 6][:, :, :: -1 if mirror else 1])
+        ]
+        assert len(found) == 1
+        seen |= set(found)
+    assert len(seen) > 100 and {mirror for *_, mirror in seen} == {False, True}
+
+
+@pytest.mark.parametrize(("depth", "convolutions"), [(11, 8), (13, 10), (16, 13)])
+def test_the_network_has_as_many_layers_as_its_name_says(depth: int, convolutions: int):
+    net = vgg.VGG(depth, 2, 0.5, np.random.default_rng(0))
+    weights = [name for name, p in net.named_parameters() if name.endswith("weight")]
+    assert len(weights) == convolutions + 2 and sum("conv" in name for name in weights) == convolutions
+    X = Tensor(np.random.default_rng(0).normal(size=(3, 3, 32, 32)).astype("float32"))
+    assert net.features(X).shape == (3, 512) and (net.features(X).data >= 0).all() and net(X).shape == (3, 100)
+
+
+def test_it_learns_and_leaves_features_by_which_images_can_be_told_apart(tmp_path: Path, capsys):
+    words = ["--width", "4", "--depth", "11", "--per-class", "8", "--batch", "50", "--steps", "130", "--lr", "0.03"]
+    assert main(["train", "vgg", *words, "--dropout", "0.1", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "synthetic stand-in" in said and f"features of all images: {tmp_path / 'features'}" in said
+    metrics = json.loads((tmp_path / "result.json").read_text())["metrics"]
+    assert metrics["Training accuracy"] > 0.1  # 0.01 by chance
+    about, (vectors, labels) = features.about(tmp_path / "features"), features.load(tmp_path / "features", "train")
+    assert about["data"] == "synthetic" and about["accuracy"] == metrics["Accuracy"] and vectors.shape == (800, 512)
+    between = np.stack([vectors[labels == c].mean(axis=0) for c in range(100)]).var(axis=0).sum()
+    assert between > 0.3 * vectors.var(axis=0).sum()  # 1/8 of it if labels meant nothing
+
+
+def test_resumed_it_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
+    """Batch normalisation's running statistics and dropout's generator included."""
+
+    def begin(name: str, *more: str) -> int:
+        return main(["train", "vgg", *TINY, "--steps", "9", "--out", str(tmp_path / name), *more])
+
+    assert begin("straight") == 0
+    left, real = iter(range(7)), vgg.cross_entropy
+
+    def dies(*arguments, **settings):
+        if next(left, None) is None:
+            raise RuntimeError("the lights went out")
+        return real(*arguments, **settings)
+
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="the lights went out"):
+        patched.setattr(vgg, "cross_entropy", dies)
+        begin("stopped")
+    assert json.loads((tmp_path / "stopped/progress.json").read_text())["step"] == 6
+    assert begin("stopped", "--resume") == 0
+    assert arrays(tmp_path / "stopped/checkpoint.npz") == arrays(tmp_path / "straight/checkpoint.npz")
+    for part in ("metrics.jsonl", "features/train.npy", "features/test_labels.npy"):
+        assert (tmp_path / "stopped" / part).read_bytes() == (tmp_path / "straight" / part).read_bytes()
+
+
+def test_real_images_leave_their_features_in_the_data_folder_if_none_are_better(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
+    (tmp_path / "data/cifar-100-binary").mkdir(parents=True)
+    for part, labels in (("train", [0, 1, 2, 3] * 5), ("test", [0, 1])):
+        (tmp_path / f"data/cifar-100-binary/{part}.bin").write_bytes(records(labels))
+    assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
+    assert "data: cifar100" in capsys.readouterr().out
+    assert features.load(features.place(), "train").labels.tolist() == [0, 1, 2, 3] * 5
+    vgg.keep(tmp_path / "other", vgg.Config(seed=9), {"test": features.load(features.place(), "test")}, -1.0)
+    assert features.about(features.place())["seed"] == 0  # one that is less accurate does not take its place
+    vgg.keep(tmp_path / "other", vgg.Config(seed=9), {"test": features.load(tmp_path / "run/features", "test")}, 2.0)
+    assert features.about(features.place())["seed"] == 9
+
+
+def test_a_damaged_file_shows_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
+    (tmp_path / "cifar-100-binary").mkdir()
+    (tmp_path / "cifar-100-binary/train.bin").write_bytes(records([5]))
+    (tmp_path / "cifar-100-binary/test.bin").write_bytes(records([5])[1:])
+    assert main(["train", "vgg", "--out", str(tmp_path / "run")]) == 2
+    assert "test.bin has 3,073 bytes" in capsys.readouterr().err and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--dropout", "1"], "--dropout must lie between 0 and 1, given 1.0"),
+        (["--depth", "12"], "--depth must be one of 11, 13, 16; given 12"),
+        (["--data", "cifar100"], "CIFAR-100 is not in /nonexistent/minisets"),
+    ],
+)
+def test_bad_requests(words: list[str], said: str, tmp_path: Path):
+    done = command("train", "vgg", *words, "--out", tmp_path / "run")
+    assert done.returncode == 2 and said in done.stderr and not (tmp_path / "run").exists()
+
+
+def test_a_step_on_every_device(device: str):
+    config = vgg.Config(data="synthetic", width=2, depth=11, device=device)
+    net, pixels = vgg.network(config), cifar100.synthetic("train", 1).pixels
+    colours = vgg.Colours(pixels)
+    X, z = (backend.to_device(a, device) for a in (colours(pixels[:4], "float32"), np.arange(4)))
+    loss = cross_entropy(net(Tensor(X)), labels=z)
+    loss.backward()
+    vgg.SGD(net.parameters(), 0.1, momentum=0.9).step()
+    assert all(np.isfinite(p.numpy()).all() for p in net.parameters())
+    found = vgg.extracted(net, cifar100.Images(pixels[:4], np.arange(4)), colours)
+    assert found.vectors.shape == (4, 512) and 0 <= vgg.accuracy(net, found) <= 1
