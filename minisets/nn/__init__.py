@@ -2,6 +2,7 @@
 
 from minisets.nn import init
 from minisets.nn.dropout import Dropout
+from minisets.nn.evaluation import evaluating
 from minisets.nn.images import BatchNorm, Conv2d, ConvNorm
 from minisets.nn.layers import Identity, LayerNorm, Linear
 from minisets.nn.module import Module, tensor_like
@@ -10,5 +11,5 @@ from minisets.nn.setnorm import SetNorm
 
 __all__ = [
     "BatchNorm", "Conv2d", "ConvNorm", "Dropout", "Identity", "LayerNorm", "Linear", "Module", "Sequential",
-    "SetNorm", "init", "tensor_like",
+    "SetNorm", "evaluating", "init", "tensor_like",
 ]  # fmt: skip

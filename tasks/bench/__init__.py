@@ -1,0 +1,1 @@
+"""minisets bench: how long a training step takes, beside PyTorch's where it is installed."""

@@ -31,8 +31,10 @@ from matplotlib.figure import Figure
 
 from tasks.bench.trainers import trainers
 from tasks.bench.worker import SHAPES, TURN, WITHOUT, Contestant, Shape
-from tasks.harness.options import Parser, UsageError, reader
-from tasks.harness.run_folder import Folder, environment
+from tasks.harness.errors import UsageError
+from tasks.harness.machine import environment
+from tasks.harness.parser import Parser, reader
+from tasks.harness.run_folder import RunFolder
 
 REST = 0.3  # seconds between two turns: the threads of BLAS and OpenMP go on spinning for a while after their work
 COMPARED = 3  # first steps whose losses must agree
@@ -101,7 +103,7 @@ def main(argv: list[str]) -> int:
         raise UsageError("PyTorch is not installed; pip install 'minisets[torch]', or leave --torch out")
     if given.against and not (given.against / "tasks" / "contestants.py").is_file():
         raise UsageError(f"--against takes a checkout of minisets; {given.against} has no tasks/bench/worker.py")
-    folder, rows = Folder(given.out), []
+    folder, rows = RunFolder(given.out), []
     folder.make()
     if given.trainers:
         folder.write(given.out / "trainers.json", {"rows": trainers(), **environment()})
@@ -119,7 +121,7 @@ def main(argv: list[str]) -> int:
         print(text)
     name = "story" if given.story else "against" if given.against else "growth" if given.n else "bench"
     folder.write(given.out / f"{name}.json", {"rows": rows, "growth": exponents, "steps": given.steps, **environment()})
-    print(f"figure: {folder.draw(name, figure(rows))}")
+    print(f"figure: {folder.save_figure(name, figure(rows))}")
     return 0
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.harness import machine
-from tasks.harness.experiment import find_task
+from tasks.harness.experiment import find_experiment
 from tasks.harness.run import Run
-from tasks.harness.run_folder import Folder
+from tasks.harness.run_folder import RunFolder
 
 TRAINERS = {"max_regression": ("SAB + PMA", 600), "clustering": ("ISAB (16) + PMA", 200)}  # label, steps
 BESIDE = {"draw": "data", "stream": "data", "log": "logging", "append": "logging", "save": "saving"}
@@ -38,13 +38,13 @@ def trainers() -> list[dict[str, Any]]:
 
 def measure(name: str, label: str, steps: int) -> dict[str, Any]:
     """Milliseconds of a step, and which part of it is no training; evaluations are left out."""
-    task, spent = find_task(name), dict.fromkeys(BESIDE.values(), 0.0)
+    task, spent = find_experiment(name), dict.fromkeys(BESIDE.values(), 0.0)
     config = task.Config(**task.PRESETS["paper"] | {"arch": label, "steps": steps, "evaluate_every": 10**9})
     with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as stack:
-        folder = Folder(Path(place))
+        folder = RunFolder(Path(place))
         folder.begin(name, "paper", config)
         run = Run(folder, config, name)
-        for owner, names in ((task, ("draw", "stream")), (Run, ("log", "save")), (Folder, ("append",))):
+        for owner, names in ((task, ("draw", "stream")), (Run, ("log", "save")), (RunFolder, ("append",))):
             for function in names:
                 stack.enter_context(timed(owner, function, spent))
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):

@@ -25,7 +25,7 @@ from minisets import ISAB, PMA, SAB, rFF
 from minisets.nn import ConvNorm, Linear, Module, Sequential
 from minisets.optim import Adam
 from tasks.harness import machine
-from tasks.harness.options import UsageError
+from tasks.harness.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,21 @@ from PIL import Image
 
 from tasks.data.array_cache import prepared
 from tasks.data.locations import DataError, data_folder, locate
-from tasks.data.standins.faces import Faces
-from tasks.harness.run_folder import sentences
+from tasks.harness.errors import as_usage_error
 
 LIST_BYTES = 100 * 2**20  # the list of attributes has 26 MB
 JPEG_BYTES = 2**20  # a photograph has about 7 kB
 SIDES = (16, 1_024)  # the shortest and the longest side that an image may have
+
+
+@dataclass(frozen=True)
+class Faces:
+    """Images of faces with their attributes, the real ones or the stand-in's."""
+
+    names: tuple[str, ...]  # of the attributes
+    attributes: np.ndarray  # (images, attributes), True where an image has it
+    part: np.ndarray  # (images,): 0 for training, 1 for validation, 2 for test
+    images: Callable[[np.ndarray, int], np.ndarray]  # numbers of images, and a size -> (…, 3, size, size) of uint8
 
 
 def load() -> Faces:
@@ -80,7 +90,7 @@ def read_parts(path: Path, files: list[str]) -> np.ndarray:
 
 def _lines(path: Path, at_least: int) -> list[str]:
     """The lines of a file, without empty ones at its end."""
-    with sentences(f"cannot read {path}"):
+    with as_usage_error(f"cannot read {path}"):
         if path.stat().st_size > LIST_BYTES:
             raise DataError(f"{path} has {path.stat().st_size:,} bytes, far more than such a list; is it another file?")
         text = path.read_bytes()

@@ -19,9 +19,9 @@ from tasks.data import catalogue, download
 from tasks.data.catalogue import DATA_SETS, DataSet, Published
 from tasks.data.locations import DataError, data_folder, locate
 from tasks.data.unpack import LIMIT_BYTES, damage, unpack
-from tasks.harness.options import Parser
-from tasks.harness.run import say
-from tasks.harness.run_folder import sentences
+from tasks.harness.errors import as_usage_error
+from tasks.harness.parser import Parser
+from tasks.harness.run import report
 
 
 def main(argv: list[str]) -> int:
@@ -51,12 +51,12 @@ def find(name: str) -> DataSet:
 
 
 def listing() -> None:
-    say(f"in {data_folder()}:")
+    report(f"in {data_folder()}:")
     for data in DATA_SETS.values():
-        say(f"{data.name}: {data.title}, {'here' if data.is_there() else 'not here'}")
+        report(f"{data.name}: {data.title}, {'here' if data.is_there() else 'not here'}")
         for forms in data.needs:
             found = locate(*forms)
-            say(f"    {' or '.join(forms)}{f'   -> {found}' if found else ''}")
+            report(f"    {' or '.join(forms)}{f'   -> {found}' if found else ''}")
 
 
 # ---- fetch ----------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def fetch(data: DataSet) -> None:
     """Get all that is absent; what is there stays as it is."""
     for source in data.files:
         if _have(data, source):
-            say(f"{source.unpacks_to or source.path} is in {data_folder()} already")
+            report(f"{source.unpacks_to or source.path} is in {data_folder()} already")
             continue
         path = data_folder() / source.path
         if not path.exists() and not source.url:
@@ -74,17 +74,19 @@ def fetch(data: DataSet) -> None:
             raise DataError(f"{source.name} cannot be fetched: {data.how}, and put {names} into {path.parent}")
         given = path.exists()
         if not given:
-            say(f"{source.url} -> {path}")
+            report(f"{source.url} -> {path}")
             download.download(source, path)
             known = source.sha256 or source.md5
-            say(f"  {path.stat().st_size:,} bytes, {'the checksum is right' if known else 'no checksum is published'}")
+            report(
+                f"  {path.stat().st_size:,} bytes, {'the checksum is right' if known else 'no checksum is published'}"
+            )
         elif wrong := download.mistake(source, path):
             raise DataError(f"{path} is not the published file: {wrong}; remove it, and fetch {data.name} again")
         if source.unpacks_to:
             _unpack(path, data_folder() / source.unpacks_to)
             if not given:  # it is no longer needed; what a person put there is theirs
                 path.unlink()
-    say(f"{data.title} is here; minisets data check {data.name} looks whether all of it is")
+    report(f"{data.title} is here; minisets data check {data.name} looks whether all of it is")
 
 
 def _have(data: DataSet, source: Published) -> bool:
@@ -96,9 +98,9 @@ def _have(data: DataSet, source: Published) -> bool:
 
 
 def _unpack(archive: Path, into: Path) -> None:
-    with sentences(f"cannot unpack {archive}"), download.bar(f"unpacking {archive.name}", None) as shown:
+    with as_usage_error(f"cannot unpack {archive}"), download.bar(f"unpacking {archive.name}", None) as shown:
         unpack(archive, into, progress=shown.update)
-    say(f"  unpacked to {into}")
+    report(f"  unpacked to {into}")
 
 
 # ---- check ----------------------------------------------------------------------------------------------------------
@@ -113,7 +115,7 @@ def check(data: DataSet) -> None:
             said, good = f"{forms[0]}: absent from {data_folder()}", False
         else:
             said, good = _state(data, path)
-        say(f"{'ok ' if good else 'BAD'} {said}")
+        report(f"{'ok ' if good else 'BAD'} {said}")
         bad += not good
     if bad:
         waiting = [one.name for one in data.files if one.unpacks_to and (data_folder() / one.path).exists()]

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from tasks.data.catalogue import Published
 from tasks.data.locations import DataError, lock
 from tasks.data.unpack import LIMIT_BYTES
-from tasks.harness.run_folder import sentences
+from tasks.harness.errors import as_usage_error
 
 TRIES = 5  # in a row without a single new byte
 PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
@@ -41,7 +41,7 @@ def bar(title: str, total: int | None, done: int = 0) -> tqdm:
 def download(source: Published, path: Path) -> None:
     """Get the file, whole and right, or raise a DataError; a broken download goes on when it is asked for again."""
     partial = path.with_name(f".{path.name}.partial")
-    with sentences(f"cannot write {path}"):
+    with as_usage_error(f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "ab") as file:
             lock(file, f"another process is downloading {path}; wait for it")

@@ -1,10 +1,10 @@
-"""Images as vectors of 512 numbers: what tasks/vgg.py has extracted from CIFAR-100, and a stand-in for it.
+"""Images as vectors of 512 features, extracted from CIFAR-100 by tasks/vgg.py.
 
-Features lie in a folder of plain arrays, each mapped into memory when it is read:
+A folder of plain arrays, each memory-mapped when it is read:
 
     train.npy, test.npy                   (N, 512) float32, a row for each image
     train_labels.npy, test_labels.npy     (N,) uint8, the class 0 to 99 of each
-    about.json                            of which data they are, and the network's accuracy; written last
+    about.json                            the data they were made from, and the network's accuracy; written last
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minisets.files import whole
-from tasks.data.cifar100 import CLASSES, COARSE, PER_CLASS
+from tasks.data.cifar100 import CLASSES
 from tasks.data.locations import DataError, data_folder
-from tasks.harness.run_folder import Folder, read_json, sentences
+from tasks.harness.errors import as_usage_error
+from tasks.harness.run_folder import RunFolder, read_json
 
 D = 512
 PARTS = ("train", "test")
 DAMAGE = (ValueError, TypeError, KeyError, OverflowError, EOFError, MemoryError, RecursionError)
-DAMAGE += (SyntaxError, tokenize.TokenError)  # the head of a .npy file is the text of a dictionary
+DAMAGE += (SyntaxError, tokenize.TokenError)  # the header of a .npy file is a Python literal
 
 
 class Features(NamedTuple):
@@ -33,33 +34,33 @@ class Features(NamedTuple):
     labels: np.ndarray
 
 
-def place() -> Path:
-    """Where features of the real CIFAR-100 are kept for whoever wants them."""
+def default_folder() -> Path:
+    """Where the features of the real CIFAR-100 are kept for later experiments."""
     return data_folder() / "cifar-100-features"
 
 
 def save(folder: Path, parts: dict[str, Features], about: dict[str, Any]) -> None:
-    """Write all of it; about.json, without which nobody will read the rest, comes last."""
-    with sentences(f"cannot write {folder}"):
+    """Write all files; about.json, without which the others are ignored, comes last."""
+    with as_usage_error(f"cannot write {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "about.json").unlink(missing_ok=True)
         for part, (vectors, labels) in parts.items():
             for name, array in ((part, vectors.astype("float32")), (f"{part}_labels", labels.astype("uint8"))):
                 with whole(folder / f"{name}.npy") as file:
                     np.save(file, array, allow_pickle=False)
-    Folder(folder).write(folder / "about.json", about)
+    RunFolder(folder).write(folder / "about.json", about)
 
 
 def about(folder: Path) -> dict[str, Any]:
-    """What about.json says: "data" and "accuracy"."""
+    """The content of about.json: "data" and "accuracy"."""
     path = folder / "about.json"
     if not path.exists():
-        raise DataError(f"{folder} holds no features of images: there is no about.json; python -m tasks.vgg makes them")
-    said = read_json(path)
-    known = isinstance(said, dict) and isinstance(said.get("data"), str)
-    if not known or not isinstance(said.get("accuracy"), int | float):
-        raise DataError(f"{path} does not say of which data the features are, and how accurate the network was")
-    return said
+        raise DataError(f"{folder} holds no image features: there is no about.json; python -m tasks.vgg makes them")
+    about = read_json(path)
+    known = isinstance(about, dict) and isinstance(about.get("data"), str)
+    if not known or not isinstance(about.get("accuracy"), int | float):
+        raise DataError(f"{path} states neither the data nor the accuracy of the network that made the features")
+    return about
 
 
 def load(folder: Path, part: str) -> Features:
@@ -75,51 +76,23 @@ def load(folder: Path, part: str) -> Features:
             f"{folder / part}_labels.npy has the label {labels.max()}, but there are only 0 to {CLASSES - 1}"
         )
     if not np.isfinite(vectors).all():
-        raise DataError(f"{folder / part}.npy has numbers that are not finite; make the features again")
+        raise DataError(f"{folder / part}.npy has values that are not finite; extract the features again")
     return Features(vectors, labels.astype(np.int64))
 
 
 def _array(path: Path, dtype: str) -> np.ndarray:
-    with sentences(f"cannot read {path}"):
+    with as_usage_error(f"cannot read {path}"):
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except DAMAGE as error:
-            raise DataError(f"{path} is damaged or cut off ({error}); make the features again") from None
+            raise DataError(f"{path} is damaged or truncated ({error}); extract the features again") from None
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
-        raise DataError(f"{path} is no array of {dtype}; make the features again")
+        raise DataError(f"{path} is not an array of {dtype}; extract the features again")
     return array
 
 
-def standardise(features: Features) -> Features:
-    """Each of the 512 numbers brought to mean 0 and variance 1 over all images; one that never changes becomes 0."""
+def standardize(features: Features) -> Features:
+    """Each feature shifted and scaled to mean 0 and variance 1 over all images; a constant one becomes 0."""
     vectors = features.vectors - features.vectors.mean(axis=0)
     spread = vectors.std(axis=0)
     return Features(vectors / np.where(spread > 1e-6, spread, 1), features.labels)
-
-
-# ---- the stand-in ---------------------------------------------------------------------------------------------------
-
-
-FAMILY, OWN, WITHIN, NOISE = 1.0, 0.7, 0.5, 0.5  # how far families, classes and images lie apart: standard deviations
-
-
-def synthetic_labels(per_class: int = PER_CLASS["train"]) -> np.ndarray:
-    return np.repeat(np.arange(CLASSES), per_class)
-
-
-def synthetic(per_class: int = PER_CLASS["train"], seed: int = 0) -> Features:
-    """Vectors with the structure of a network's features, made up from a seed: 100 classes in 20 families of 5.
-
-    x = max(A (family + class + within) + noise, 0): what tells classes apart, and most of what differs within a class,
-    lies in the same 24 directions A of the 512, and a class has its own preferences among them for how it varies.
-    """
-    rng, r = np.random.default_rng([seed, 0]), 24
-    A = rng.standard_normal((r, D)) / np.sqrt(r)
-    family = np.repeat(rng.standard_normal((COARSE, r)), CLASSES // COARSE, axis=0)
-    centre = FAMILY * family + OWN * rng.standard_normal((CLASSES, r))  # (classes, r)
-    spread = WITHIN * rng.uniform(0.5, 1.5, size=(CLASSES, r))
-    labels = synthetic_labels(per_class)
-    hidden = centre[labels] + spread[labels] * rng.standard_normal((len(labels), r))
-    vectors = hidden.astype("float32") @ A.astype("float32")
-    vectors += NOISE * rng.standard_normal(vectors.shape, dtype="float32")
-    return Features(np.maximum(vectors, 0), labels)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import IO
 
-from tasks.harness.options import UsageError
+from tasks.harness.errors import UsageError
 
 try:
     import fcntl

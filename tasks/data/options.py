@@ -4,9 +4,9 @@
     class Config(OnData):
         data: str = data_option("omniglot")
 
-"auto", the default, becomes "omniglot" if the files are there and "synthetic" otherwise, as soon as a Config is made;
-so config.json has what was used.  A Config that names the real data can always be made (a table of stored results needs
-no data); it is `check`, before a run begins, that asks for the files.
+"auto", the default, becomes "omniglot" if the files are there and "synthetic" otherwise, as soon as a Config is made,
+so config.json records what was used.  A Config that names the real data can always be made (a table of stored results
+needs no data); only `check`, before a run starts, requires the files.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from tasks.harness.options import AUTO, SYNTHETIC, Settings, Training, option
 
 
 def data_option(real: str) -> Any:
-    """The field `data` of a Config whose experiment is on this data set in the paper."""
-    text = (
-        f"{real}: the real data, under MINISETS_DATA; synthetic: a stand-in for it; auto: the real data if it is there"
-    )
+    """The field `data` of a Config whose experiment uses this data set in the paper."""
+    text = f"{real}: the real data, under MINISETS_DATA; synthetic: a stand-in for it; auto: the real data if present"
     return option(AUTO, text, paper=real, choices=(AUTO, SYNTHETIC, real))
 
 
@@ -31,7 +29,7 @@ def data_option(real: str) -> Any:
 class Data(Settings):
     """The choice of data.  A Config declares `data` by data_option."""
 
-    data: str = option(AUTO, "replaced in every trainer")
+    data: str = option(AUTO, "redeclared by every experiment")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,7 +38,7 @@ class Data(Settings):
 
     @property
     def real(self) -> str:
-        """The name of the data set that the paper has."""
+        """The name of the data set in the paper."""
         return next(field.metadata["paper"] for field in dataclasses.fields(self) if field.name == "data")
 
     def is_there(self) -> bool:
@@ -48,7 +46,7 @@ class Data(Settings):
         return DATA_SETS[self.real].is_there()
 
     def data_is_there(self) -> bool:
-        """Whether a figure, for example, can be drawn with the data of the run."""
+        """Whether the data of the run is there, to plot a figure for example."""
         return self.data == SYNTHETIC or self.is_there()
 
     def check(self) -> None:
@@ -63,4 +61,4 @@ class Data(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class OnData(Data, Training):
-    """What a trainer of networks on sets can be told, on a public data set."""
+    """The options of a trainer of set networks on a public data set."""

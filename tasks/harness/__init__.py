@@ -1,0 +1,18 @@
+"""What the experiments share: options, the training run, its folder on disk, tables, and the command line.
+
+experiment.py   Experiment and Table: an experiment as one object
+options.py      configurations whose fields describe themselves; parser.py makes a command line of them
+run.py          what a training loop needs besides its mathematics
+run_folder.py   the files of a run
+train.py        minisets train
+tables.py       minisets table; paper.py has the paper's numbers
+cli.py          minisets, the command
+machine.py      what a run depends on: versions, machine, commit; memory and device helpers
+errors.py       errors that are one sentence
+"""
+
+from tasks.harness.errors import UsageError
+from tasks.harness.experiment import Experiment, Table
+from tasks.harness.options import OneDrop, SampledSets, SetSizes, Settings, Stepping, Training, option
+from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, report, rng_for
+from tasks.harness.run_folder import RunFolder

@@ -1,166 +1,191 @@
-"""The command `minisets`: train, then look at tables and figures.
+"""The command `minisets`: train experiments, then look at their tables and figures.
 
-minisets list                                   what there is to train, and the runs so far
+minisets list                                   the experiments, and the runs so far
 minisets train clustering --preset quick        also: python -m tasks.clustering --preset quick
 minisets table clustering                       our results beside the paper's
 minisets figure clustering                      the figures of the runs so far
 minisets data list                              the data sets: which are here, fetch, check
 minisets bench                                  how long training steps take
 minisets selftest --device cuda                 whether everything is right on this machine
+
+An experiment of your own is named by its module and attribute: minisets train mypackage.median:EXPERIMENT
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
+import importlib
+import platform
 import shlex
 import sys
 from pathlib import Path
-from types import ModuleType
 
+import numpy as np
+
+import autograd
 from autograd import threads
 from autograd.backend import DeviceError
 from minisets.checkpoint import CheckpointError
 from tasks.harness import tables
-from tasks.harness.experiment import TASKS, find_task, task_name
-from tasks.harness.options import Parser, UsageError, flag, plain
-from tasks.harness.run import Interrupted, Stopped, mute
-from tasks.harness.run_folder import Folder, find, read_json
-from tasks.harness.train import RUNS, draw, summary, train
+from tasks.harness.errors import Diverged, Interrupted, UsageError
+from tasks.harness.experiment import NAMES, Experiment, find_experiment
+from tasks.harness.options import flag, readable
+from tasks.harness.parser import Parser, hint
+from tasks.harness.run import discard_output
+from tasks.harness.run_folder import RunFolder, find_runs, read_json
+from tasks.harness.train import RUNS, save_figures, summary, train
 
-
-def data(argv: list[str]) -> int:
-    """The command `minisets data`, imported when it is wanted."""
-    from tasks.data.command import main
-
-    return main(argv)
-
-
-def bench(argv: list[str]) -> int:
-    """The command `minisets bench`, imported when it is wanted: it measures memory as Linux and macOS tell it."""
-    from tasks.bench.command import main
-
-    return main(argv)
-
-
-def selftest(argv: list[str]) -> int:
-    """The command `minisets selftest`, imported when it is wanted: it makes every case there is."""
-    from tasks.selftest.command import main
-
-    return main(argv)
-
-
-COMMANDS = {"train": train, "data": data, "bench": bench, "selftest": selftest}  # with parsers of their own
+COMMANDS = {
+    "list": "the experiments, and the runs so far",
+    "train": "train the networks of one experiment",
+    "table": "our results beside the paper's",
+    "figure": "plot the figures of an experiment from its runs",
+    "data": "list, fetch or check data sets",
+    "bench": "time training steps, beside PyTorch where it is installed",
+    "selftest": "check every kernel, op and block on this machine's CPU or GPU",
+}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The exit code: 0; 1 for a run that broke down; 2 for a request that cannot be met; 130 after Ctrl-C."""
+    """The exit code: 0; 1 if a run diverged; 2 for a request that cannot be met; 130 after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
     if hasattr(sys.stdout, "reconfigure"):  # a terminal that cannot show ± shows ?
         sys.stdout.reconfigure(errors="replace")
     try:
-        threads.count()  # a bad MINISETS_THREADS should be told before anything begins
-        code = COMMANDS.get(argv[0] if argv else "", lambda _: _look(argv))(argv[1:])
+        threads.count()  # report a bad MINISETS_THREADS before anything starts
+        code = _dispatch(argv)
         sys.stdout.flush()
         return code
     except (UsageError, CheckpointError, DeviceError, threads.SettingError) as error:
-        return _say(error, 2)
-    except Stopped as error:
-        return _say(error, 1)
+        return _fail(error, 2)
+    except Diverged as error:
+        return _fail(error, 1)
     except Interrupted as error:
         again = ["minisets", *(part for part in argv if part != "--resume"), "--resume"]
-        return _say(f"{error}; to go on: {shlex.join(again)}", 130)
+        return _fail(f"{error}; to continue: {shlex.join(again)}", 130)
     except KeyboardInterrupt:
-        return _say("interrupted; with --resume a run goes on from what it had saved", 130)
+        return _fail("interrupted; --resume continues a run from its last checkpoint", 130)
     except MemoryError as error:
-        return _say(f"there is not enough memory ({error}); try a smaller --batch, or smaller sets", 1)
-    except BrokenPipeError:  # the reader of our output, head for example, has seen enough
-        mute()
+        return _fail(f"there is not enough memory ({error}); try a smaller --batch, or smaller sets", 1)
+    except BrokenPipeError:  # the reader of our output, head for example, has closed it
+        discard_output()
         return 0
     except OSError as error:
-        mute()
-        return _say(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
+        discard_output()
+        return _fail(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
 
 
-def _say(sentence: object, code: int) -> int:
+def _fail(sentence: object, code: int) -> int:
     print(f"minisets: {sentence}", file=sys.stderr)
     return code
 
 
-def _look(argv: list[str]) -> int:
-    parser = Parser(prog="minisets", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def _dispatch(argv: list[str]) -> int:
+    parser = Parser(prog="minisets", description=__doc__)
+    versions = f"minisets {autograd.__version__} (Python {platform.python_version()}, NumPy {np.__version__})"
+    parser.add_argument("--version", action="version", version=versions)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands.add_parser("train", help="train networks of one experiment")  # in tasks/harness/train.py
-    commands.add_parser("data", help="list, fetch or check data sets")  # in tasks/data/command.py
-    commands.add_parser(
-        "bench", help="time training steps, beside PyTorch where it is installed"
-    )  # in tasks/bench/command.py
-    text = "check every kernel, op and block on this machine's CPU or GPU"
-    commands.add_parser("selftest", help=text)  # in tasks/selftest/command.py
-    listing = commands.add_parser("list", help="what there is to train, and the runs so far")
-    table = commands.add_parser("table", help="our results beside the paper's")
-    figure = commands.add_parser("figure", help="draw the figures of an experiment from its runs")
-    for sub in (table, figure):
-        sub.add_argument("task", metavar="TASK", help=", ".join(TASKS))
-    for sub in (listing, table, figure):
-        text = "folders to look for runs in (default: runs)"
-        sub.add_argument("--runs", nargs="+", type=Path, default=[RUNS], metavar="DIR", help=text)
-    table.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="default: text")
-    figure.add_argument("--name", action="append", metavar="NAME", help="a figure; may be repeated (default: all)")
-    figure.add_argument("--out", type=Path, metavar="DIR", help="where to put them (default: runs/TASK)")
-    arguments = parser.parse_args(argv)
-    places = [place for place in arguments.runs if place.is_dir() or place != RUNS]  # nothing may have been run yet
-    if arguments.command == "list":
+    for name, text in COMMANDS.items():
+        commands.add_parser(name, help=text, add_help=False)
+    command = next((word for word in argv if not word.startswith("-")), None)
+    if command is not None and command not in COMMANDS and not argv[0].startswith("-"):
+        others = f"the commands are {', '.join(COMMANDS)}"
+        if command.replace("-", "_") in NAMES or ":" in command:
+            others = f"to train it: minisets train {command}"
+        raise UsageError(f"there is no command {command!r}; {hint(command, COMMANDS, others)}")
+    if not argv or argv[0] not in COMMANDS:
+        parser.parse_args(argv)  # --help, --version, or an error
+        raise UsageError("the command comes first: minisets COMMAND [options] (see minisets --help)")
+    match argv[0]:
+        case "train":
+            return train(argv[1:])
+        case "list" | "table" | "figure":
+            return _look(argv[0], argv[1:])
+        case other:  # imported on demand: they need more than the rest
+            return importlib.import_module(f"tasks.{other}.command").main(argv[1:])
+
+
+def _look(command: str, argv: list[str]) -> int:
+    parser = Parser(prog=f"minisets {command}", description=COMMANDS[command])
+    if command != "list":
+        parser.add_argument("experiment", metavar="EXPERIMENT", help=f"{', '.join(NAMES)}, or module:ATTRIBUTE")
+    text = "folders to search for runs (default: runs)"
+    parser.add_argument("--runs", nargs="+", type=Path, default=[RUNS], metavar="DIR", help=text)
+    if command == "table":
+        parser.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="default: text")
+    if command == "figure":
+        parser.add_argument("--name", action="append", metavar="NAME", help="a figure; may be repeated (default: all)")
+        parser.add_argument("--out", type=Path, metavar="DIR", help="where to put them (default: runs/EXPERIMENT)")
+    given = parser.parse_args(argv)
+    places = [place for place in given.runs if place.is_dir() or place != RUNS]  # nothing may have been run yet
+    if command == "list":
         return _list(places)
-    name, task = task_name(arguments.task), find_task(arguments.task)
-    runs = [folder for folder in find(places, name) if folder.result.exists()]
-    if arguments.command == "table":
-        print(getattr(tables, arguments.format)(name, runs))
+    experiment = find_experiment(given.experiment)
+    runs = [folder for folder in find_runs(places, experiment) if folder.finished()]
+    if command == "table":
+        print(getattr(tables, given.format)(experiment, runs))
     else:
-        _figure(name, task, runs, arguments.name or list(task.FIGURES), Folder(arguments.out or RUNS / name))
+        _figure(experiment, runs, given.name or list(experiment.figures), given.out or RUNS / experiment.name)
     return 0
 
 
-def _figure(name: str, task: ModuleType, runs: list[Folder], figures: list[str], into: Folder) -> None:
-    for figure in figures:
-        if figure not in task.FIGURES:
-            raise UsageError(f"{name} has no figure {figure!r}; it has {', '.join(task.FIGURES)}")
+def _figure(experiment: Experiment, runs: list[RunFolder], figures: list[str], into: Path) -> None:
+    for name in figures:
+        if name not in experiment.figures:
+            others = f"it has {', '.join(experiment.figures) or 'none'}"
+            raise UsageError(f"{experiment.name} has no figure {name!r}; {hint(name, experiment.figures, others)}")
     if not runs:
-        raise UsageError(f"there is no finished run of {name} there; minisets train {name} makes one")
+        raise UsageError(
+            f"no finished run of {experiment.name} was found; minisets train {experiment.name} creates one"
+        )
     protocols = [dataclasses.asdict(run.options()) for run in runs]
     for key in protocols[0]:
         values = {options[key] for options in protocols}
         if len(values) > 1 and key not in ("arch", "seed", "device"):
-            said = " and ".join(map(plain, sorted(values)))
-            raise UsageError(f"these runs do not belong in one figure: {flag(key)} {said}; choose some by --runs")
-    into.make()
-    draw(task, figures, runs, into)
+            text = " and ".join(map(readable, sorted(values)))
+            raise UsageError(f"these runs do not belong in one figure: {flag(key)} {text}; choose some with --runs")
+    folder = RunFolder(into, experiment)
+    folder.make()
+    save_figures(experiment, figures, runs, folder)
 
 
 def _list(places: list[Path]) -> int:
-    for name in TASKS:
-        task = find_task(name)
-        print(f"{name}: {task.TITLE}")
-        print(f"    presets: {', '.join(task.PRESETS)}   figures: {', '.join(task.FIGURES)}")
-        for label in task.LABELS:
+    runs = find_runs(places)
+    for name in NAMES:
+        experiment = find_experiment(name)
+        print(f"{name}: {experiment.title}")
+        print(f"    presets: {', '.join(experiment.presets)}   figures: {', '.join(experiment.figures)}")
+        for label in experiment.rows:
             print(f"    --arch {label!r}")
-        for folder in find(places, name):
-            try:
-                print(f"    {folder.path}: {_state(task, folder)}")
-            except UsageError as error:
-                print(f"    {folder.path}: {error}")
+        _list_runs([run for run in runs if run.manifest()["task"] == name])
+    others = [run for run in runs if run.manifest()["task"] not in NAMES]
+    if others:
+        print("other experiments")
+        _list_runs(others)
     return 0
 
 
-def _state(task: ModuleType, folder: Folder) -> str:
-    label = getattr(folder.options(), "arch", task.TITLE)
-    if folder.result.exists():
-        return f"{label}, finished: {summary(task, folder.outcome()['metrics'])}"
-    with contextlib.suppress(UsageError, KeyError, TypeError, ValueError):  # not there yet, or damaged
-        progress = read_json(folder.progress)
+def _list_runs(runs: list[RunFolder]) -> None:
+    for run in runs:
+        try:
+            print(f"    {run.path}: {_state(run)}")
+        except UsageError as error:
+            print(f"    {run.path}: {error}")
+
+
+def _state(run: RunFolder) -> str:
+    manifest = run.manifest()
+    if manifest["task"] not in NAMES:
+        state = "finished" if run.finished() else "unfinished"
+        return f"{manifest['task']}, {state}"
+    label = getattr(run.options(), "arch", run.experiment.title)
+    if run.finished():
+        return f"{label}, finished: {summary(run.experiment, run.result()['metrics'])}"
+    with contextlib.suppress(UsageError, KeyError, TypeError, ValueError):  # not written yet, or damaged
+        progress = read_json(run.progress_path)
         return f"{label}, at step {progress['step']:,} of {progress['steps']:,}"
-    return f"{label}, begun"
+    return f"{label}, started"
 
 
 if __name__ == "__main__":

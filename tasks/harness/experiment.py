@@ -1,18 +1,66 @@
-"""The experiments, by name: each a module of the same few parts."""
+"""An experiment as one object, and how to find it: by its name, or outside of this project as module:ATTRIBUTE."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
-from types import ModuleType
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from tasks.harness.options import UsageError
+from minisets.nn import Module
+from tasks.harness.errors import UsageError
+from tasks.harness.options import Settings
+from tasks.harness.parser import hint
 
-# A task's module has Config (a frozen dataclass of options), PRESETS, train(config, run) -> metrics, TITLE, LABELS (the
-# rows of the paper's table), QUICK_LABELS (those that preset quick trains), COLUMNS and REFERENCES (metrics and their
-# headings), REFERENCE_OPTIONS (what the references depend on), NOTES for below its table, and FIGURES (functions of a
-# list of runs, None where they do not apply).  Where the paper's columns are values of an option, TABLE_BY names it.
-TASKS = (
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tasks.harness.run import Run
+    from tasks.harness.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the table of an experiment shows."""
+
+    columns: Mapping[str, str]  # metric -> heading
+    references: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # row without a network: column -> metric
+    reference_options: tuple[str, ...] = ()  # the options on which the references depend
+    by: str | None = None  # the option whose values are the columns of the paper's table; ours has rows for each value
+    printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # the paper's cells: label -> column -> text
+    notes: str = ""  # the text below the table
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that the command line needs to train, resume, tabulate and plot.  Only the training loop is code."""
+
+    name: str
+    title: str
+    config: type[Settings]
+    train: Callable[[Any, Run], dict[str, Any]]  # (config, run) -> metrics on the test sets
+    table: Table
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"default": {}})  # the first: the default
+    rows: tuple[str, ...] = ()  # the values of --arch that make the rows of the table
+    quick_rows: tuple[str, ...] = ()  # those that every preset but "paper" trains, if not all
+    figures: Mapping[str, Callable[[list[RunFolder]], Figure | None]] = field(default_factory=dict)
+    model: Callable[[Any], Module] | None = None  # config -> untrained network, so that a run's weights can be loaded
+    description: str = ""  # shown by --help
+
+    @property
+    def default_preset(self) -> str:
+        return next(iter(self.presets))
+
+    def rows_of(self, preset: str) -> tuple[str, ...]:
+        """The rows that a preset trains unless --arch names others."""
+        return self.rows if preset == "paper" or not self.quick_rows else self.quick_rows
+
+
+NAMES = (  # the paper's experiments; tasks/NAME.py has each as EXPERIMENT
     "max_regression",
     "clustering",
     "clustering_large",
@@ -25,16 +73,37 @@ TASKS = (
 )
 
 
-def task_name(text: str) -> str:
-    """The name of a task, however it is written, or a sentence with the nearest one."""
-    plain = text.replace("-", "_").lower()
-    if plain not in TASKS:
-        near = difflib.get_close_matches(plain, TASKS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the tasks are {', '.join(TASKS)}"
-        raise UsageError(f"there is no task {text!r}; {hint}")
-    return plain
+def find_experiment(text: str) -> Experiment:
+    """The experiment of this name, or the one at module:ATTRIBUTE; an error names the nearest."""
+    if ":" in text:
+        return _foreign(text)
+    name = text.replace("-", "_").lower()
+    if name not in NAMES:
+        others = f"the experiments are {', '.join(NAMES)}; one of your own is named as module:ATTRIBUTE"
+        raise UsageError(f"there is no experiment {text!r}; {hint(name, NAMES, others)}")
+    return importlib.import_module(f"tasks.{name}").EXPERIMENT
 
 
-def find_task(name: str) -> ModuleType:
-    """The module of a task."""
-    return importlib.import_module(f"tasks.{task_name(name)}")
+def _foreign(text: str) -> Experiment:
+    module_name, _, attribute = text.partition(":")
+    if module_name.endswith(".py"):
+        dotted = module_name.removesuffix(".py").strip("./").replace("/", ".")
+        raise UsageError(f"{text!r} names a file; write its module instead: {dotted}:{attribute or 'EXPERIMENT'}")
+    if os.getcwd() not in sys.path and "" not in sys.path:  # as python -m does
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever a foreign module may raise
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{module_name}.".startswith(f"{error.name}."):
+            raise UsageError(f"there is no module {module_name} in {os.getcwd()} or installed") from None
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{place.filename}, line {place.lineno}"
+        raise UsageError(f"importing {module_name} failed: {type(error).__name__}: {error} ({where})") from error
+    found = getattr(module, attribute, None)
+    if not isinstance(found, Experiment):
+        known = [name for name, value in vars(module).items() if isinstance(value, Experiment)]
+        others = f"it has {', '.join(known)}" if known else "it has no Experiment at all"
+        raise UsageError(f"{module_name} has no Experiment called {attribute!r}; {hint(attribute, known, others)}")
+    if found.name in NAMES and not module_name.startswith("tasks."):
+        raise UsageError(f"{text} is named {found.name!r}, as one of the paper's experiments is; give it another name")
+    return found

@@ -1,21 +1,32 @@
-"""The machine that the arrays are on: what it is called, how to wait for it, and how much memory it has used."""
+"""The machine and the software of a run, waiting for a device, and measuring memory."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
+import os
+import platform
 import re
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
+import autograd
 from autograd.backend import import_cupy
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+ROOT = Path(__file__).resolve().parents[2]  # of the checkout, where this is one
 
 
 def describe(device: str) -> dict[str, str]:
-    """What the device is, in words: a GPU with its driver and versions."""
+    """A description of the device: for a GPU, its name, driver and versions."""
     if device == "cpu":
         return {"device": "cpu", "numpy": np.__version__}
     cupy = import_cupy(device)
@@ -24,7 +35,7 @@ def describe(device: str) -> dict[str, str]:
     def version(number: int) -> str:  # 12090 is 12.9
         return f"{number // 1000}.{number % 1000 // 10}"
 
-    driver = Path("/proc/driver/nvidia/version")  # Linux has it; elsewhere CUDA's version has to do
+    driver = Path("/proc/driver/nvidia/version")  # on Linux; elsewhere, CUDA's version has to do
     found = re.search(r"\d+\.\d+(\.\d+)?", driver.read_text()) if driver.exists() else None
     return {
         "GPU": about["name"].decode(),
@@ -37,37 +48,73 @@ def describe(device: str) -> dict[str, str]:
 
 
 def synchronize(device: str) -> None:
-    """Wait until a GPU has done what it was given; a CPU is never behind."""
+    """Wait until a GPU has finished its queued work; on the CPU there is nothing to wait for."""
     if device != "cpu":
         import_cupy(device).cuda.get_current_stream().synchronize()
 
 
 def keep_memory() -> bool:
-    """Ask the C library to keep freed memory for the next arrays; True if it can (glibc).
+    """Make the C library keep freed memory for the next arrays; True if it can (glibc).
 
-    By default it hands every large array back to the kernel when it is freed and asks for it anew a moment later, page
-    by page.  A training step makes arrays of the same sizes again and again, and is faster without that.
+    By default every large array is returned to the kernel when it is freed and requested again a moment later, page by
+    page.  A training step allocates arrays of the same sizes over and over, and is faster without that.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError, TypeError):  # another C library has no such function
+    except (OSError, AttributeError, TypeError):  # not glibc
         return False
-    M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2  # as malloc.h numbers them
+    M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2  # from malloc.h
     return bool(mallopt(M_MMAP_MAX, 0) & mallopt(M_TRIM_THRESHOLD, 2**31 - 1) & mallopt(M_TOP_PAD, 64 * 2**20))
 
 
 def peak_memory(function: Callable[[], Any], device: str) -> int:
-    """The most bytes that arrays made by the function held at one time."""
+    """The peak memory, in bytes, of the arrays that the function creates."""
     if device != "cpu":
         pool = import_cupy(device).get_default_memory_pool()
         pool.free_all_blocks()
         before = pool.total_bytes()
         function()
-        return pool.total_bytes() - before  # the pool keeps what it once had
-    tracemalloc.start()  # NumPy tells it of every array
+        return pool.total_bytes() - before  # the pool never shrinks
+    tracemalloc.start()  # NumPy reports every array to it
     try:
         before, _ = tracemalloc.get_traced_memory()
         function()
         return tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
+
+
+# ---- what a result may depend on ------------------------------------------------------------------------------------
+
+
+def environment() -> dict[str, Any]:
+    """Versions, machine and commit: what the last bits of a result may depend on."""
+    versions = {"minisets": autograd.__version__, "python": platform.python_version()}
+    versions |= {"numpy": np.__version__, "scipy": scipy.__version__}
+    with contextlib.suppress(Exception):  # NumPy's build information differs between builds
+        blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        versions["blas"] = f"{blas['name']} {blas['version']}"
+    if "cupy" in sys.modules:
+        versions["cupy"] = sys.modules["cupy"].__version__
+    threads = {name: os.environ[name] for name in THREADS if name in os.environ}
+    machine = {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count(), "threads": threads}
+    return {"versions": versions, "machine": machine, "source": dict(_commit())}
+
+
+@functools.cache
+def _commit() -> dict[str, Any]:
+    """The commit of this checkout, and whether the tree had no changes; nothing where it is not a checkout."""
+    if not (ROOT / ".git").exists():
+        return {}
+    try:
+        git = functools.partial(subprocess.run, capture_output=True, text=True, cwd=ROOT, timeout=20, check=True)
+        commit = git(["git", "rev-parse", "HEAD"]).stdout.strip()
+        return {"commit": commit, "clean": not git(["git", "status", "--porcelain"]).stdout.strip()}
+    except (OSError, subprocess.SubprocessError):  # no git, or it refuses
+        return {}
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError, StopIteration), open("/proc/cpuinfo") as file:
+        return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    return platform.processor() or platform.machine()

@@ -1,79 +1,121 @@
-"""A configuration that explains itself: a frozen dataclass of options, and the command line made from it.
+"""An experiment's configuration: a frozen dataclass whose fields describe themselves.
 
     @dataclass(frozen=True, kw_only=True)
     class Config(Training):
-        lr: float = option(1e-3, "learning rate of Adam", paper=1e-3)
+        steps: int = option(paper=20_000)                               # help and limits come from Training
+        points: int = option(100, "points per shape", least=2)
 
-becomes --lr with its help text, its default and the paper's value, checks what is given, and lets a table say where a
-run departs from the paper.
+Each field becomes a command-line option that shows its default and the paper's value, checks what is given, and lets a
+table say where a run deviates from the paper.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autograd.backend import DeviceError, to_device
 from minisets.architectures import ROWS, parse
+from minisets.optim import drop_at
 from minisets.style import STYLES
+from tasks.harness.errors import UsageError
 
-UNSAID = object()  # the paper has no word on it, or it cannot matter
-AUTO, SYNTHETIC = "auto", "synthetic"  # values of --data, which tasks/data/options.py explains
-STAND_IN = "synthetic stand-in"  # what synthetic data is called wherever people read of it
-
-
-class UsageError(Exception):
-    """Something a person asked for that cannot be done: one sentence, and exit code 2."""
+NOT_STATED = object()  # the paper does not give a value
+AUTO, SYNTHETIC = "auto", "synthetic"  # values of --data, explained in tasks/data/options.py
+STAND_IN = "synthetic stand-in"  # what tables and figures call synthetic data
+KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 
 
-def option(default: Any, help: str, *, paper: Any = UNSAID, choices: tuple = (), least: float | None = None) -> Any:
-    """A field of a configuration: its default, its meaning, the paper's value, and what may be given."""
-    metadata = {"help": help, "paper": paper, "choices": choices, "least": least}
-    return dataclasses.field(default=default, metadata=metadata)
+def option(
+    default: Any = NOT_STATED,
+    help: str | None = None,
+    *,
+    paper: Any = NOT_STATED,
+    choices: tuple | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    bookkeeping: bool | None = None,
+) -> Any:
+    """A field of a configuration.  Without a default it is the paper's value.
+
+    bookkeeping: it does not change what a run computes, so a table never lists it as a deviation.
+    What is left out is taken from the field of the same name in a base class, except the default and the paper's value.
+    """
+    about = {"help": help, "choices": choices, "least": least, "most": most, "bookkeeping": bookkeeping}
+    default = paper if default is NOT_STATED else default
+    return dataclasses.field(default=default, metadata=about | {"paper": paper})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What every experiment can be told."""
+    """The options of every experiment."""
 
-    seed: int = option(0, "seed of the weights and of all data but the test sets", least=0)
-    device: str = option("cpu", "where to compute: cpu, cuda (through CuPy) or cuda:1")
+    seed: int = option(0, "seed of the weights and of all data but the test sets", least=0, bookkeeping=True)
+    device: str = option("cpu", "device to compute on: cpu, cuda (through CuPy) or cuda:1", bookkeeping=True)
     dtype: str = option("float32", "precision", choices=("float32", "float64"))
+
+    def __init_subclass__(cls) -> None:
+        """Complete each option that repeats a base class's from the option there."""
+        for name, field in vars(cls).items():
+            if isinstance(field, dataclasses.Field):
+                bases = (base.__dict__.get("__dataclass_fields__", {}) for base in cls.__mro__[1:])
+                inherited = next((fields[name].metadata for fields in bases if name in fields), field.metadata)
+                field.metadata = inherited | {key: value for key, value in field.metadata.items() if value is not None}
+                if not field.metadata.get("help"):
+                    raise TypeError(f"the option {name} of {cls.__name__} needs a help text")
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            value, least = getattr(self, field.name), field.metadata["least"]
-            name, choices = flag(field.name), field.metadata["choices"]
-            if choices and value not in choices:
-                raise UsageError(f"{name} must be one of {', '.join(map(str, choices))}; given {value!r}")
-            if least is not None and value < least:
-                raise UsageError(f"{name} must be at least {least:,}, given {value}")
-            if isinstance(value, float) and not (math.isfinite(value) and value > 0):
-                raise UsageError(f"{name} must be a positive number, given {value}")
+            _check(flag(field.name), getattr(self, field.name), field.metadata)
 
     def require(self, condition: bool, otherwise: str) -> None:
         if not condition:
             raise UsageError(otherwise)
 
     def check(self) -> None:
-        """Find out whether what is asked for is there, before anything is written: the device."""
+        """Verify, before anything is written, that what the run needs is there: the device."""
         try:
             to_device(0, self.device)
         except (DeviceError, ValueError) as error:
             raise UsageError(f"--device {self.device}: {error}") from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Labelled(Settings):
-    """The choice of a network on sets."""
+def _check(name: str, value: Any, about: Mapping[str, Any]) -> None:
+    choices, least, most = about["choices"], about["least"], about["most"]
+    if choices and value not in choices:
+        raise UsageError(f"{name} must be one of {', '.join(map(str, choices))}; given {value!r}")
+    if isinstance(value, float) and (not math.isfinite(value) or (least is None and value <= 0)):
+        raise UsageError(f"{name} must be a positive number, given {value}")
+    if least is not None and value < least:
+        raise UsageError(f"{name} must be at least {least:,}, given {value}")
+    if most is not None and value > most:
+        raise UsageError(f"{name} must be at most {most:,}, given {value}")
 
-    arch: str = option("SAB + PMA", "architecture: a label of the paper's table, or all; may be repeated")
-    style: str = option("paper", "details of the attention blocks", paper="paper", choices=tuple(STYLES))
+
+@dataclass(frozen=True, kw_only=True)
+class Stepping(Settings):
+    """The options of everything that takes training steps."""
+
+    steps: int = option(10_000, "training steps", least=1)
+    batch: int = option(10, "sets per step", least=1)
+    lr: float = option(1e-3, "learning rate of Adam")
+    log_every: int = option(100, "steps between lines of metrics.jsonl", least=1, bookkeeping=True)
+    evaluate_every: int = option(1_000, "steps between evaluations", least=1, bookkeeping=True)
+    save_every: int = option(500, "steps between checkpoints", least=1, bookkeeping=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Stepping):
+    """The options of every trainer of set networks.  A table has a row for each value of `arch`."""
+
+    arch: str = option(
+        "SAB + PMA", "architecture: a row of the paper's table, or all; may be repeated", bookkeeping=True
+    )
+    style: str = option(help="variant of the attention blocks", paper="paper", choices=tuple(STYLES))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,24 +123,94 @@ class Labelled(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stepping(Settings):
-    """What everything that takes training steps can be told."""
+class SampledSets(Training):
+    """Sets that are sampled, to train and to test on."""
 
-    steps: int = option(10_000, "training steps", least=1)
-    batch: int = option(10, "sets in a step", least=1)
-    lr: float = option(1e-3, "learning rate of Adam")
-    log_every: int = option(100, "steps between two lines of the loss in metrics.jsonl", least=1)
-    evaluate_every: int = option(1_000, "steps between two evaluations", least=1)
-    save_every: int = option(500, "steps between two checkpoints", least=1)
+    validation_sets: int = option(100, "sets to evaluate on while training", least=1, bookkeeping=True)
+    test_sets: int = option(1_000, "sets to test on", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(Stepping, Labelled):
-    """What every trainer of networks on sets can be told."""
+class OneDrop(Training):
+    """A learning rate that drops once."""
+
+    drop: float = option(1.0, "fraction of the steps after which the learning rate drops to a tenth; 1: never", most=1)
+
+    def schedule(self) -> Callable[[int], float]:
+        """step -> learning rate"""
+        return drop_at(self.lr, [self.drop] if self.drop < 1 else [], self.steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSizes(Training):
+    """Sets of n_min to n_max elements."""
+
+    n_min: int = option(100, "elements in the smallest set", least=1)
+    n_max: int = option(500, "elements in the largest set", least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(self.n_min <= self.n_max, f"--n-min {self.n_min} is more than --n-max {self.n_max}")
+
+
+# ---- reading and describing configurations --------------------------------------------------------------------------
+
+
+def kind_of(field: dataclasses.Field) -> type:
+    """int, float, str or bool, whether or not the class's annotations are strings."""
+    kind = KINDS.get(field.type, field.type) if isinstance(field.type, str) else field.type
+    if kind not in KINDS.values():
+        raise TypeError(f"an option must be an int, a float, a str or a bool; {field.name} is declared as {field.type}")
+    return kind
+
+
+def from_json(Config: type[Settings], values: Any, source: str) -> Settings:
+    """The configuration in a config.json, or an error that says what is wrong with it; absent options are defaults."""
+    kinds = {field.name: kind_of(field) for field in dataclasses.fields(Config)}
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{source} has no options that this version can read")
+    for name, value in values.items():
+        accepted = {float: (int, float)}.get(kinds.get(name), kinds.get(name))
+        if accepted is None or not isinstance(value, accepted):
+            raise UsageError(f"{source} has a {name!r} that this version does not know or cannot read")
+    return Config(**values)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """An option whose value is not the protocol's."""
+
+    name: str
+    ours: Any
+    protocol: Any
+    stated: bool  # whether the protocol's value is printed in the paper, or chosen here because the paper has none
+
+    def __str__(self) -> str:
+        origin = "paper" if self.stated else "not in the paper; default"
+        return f"{self.name} {readable(self.ours)} ({origin}: {readable(self.protocol)})"
+
+
+def deviations(config: Settings, also: tuple[str, ...] = ()) -> list[Deviation]:
+    """All options, bookkeeping only as named, that are not the protocol's: the paper's value or else the default."""
+    found = []
+    for field in dataclasses.fields(config):
+        about, value = field.metadata, getattr(config, field.name)
+        value = data_used(config) if field.name == "data" else value
+        stated = about["paper"] is not NOT_STATED
+        expected = about["paper"] if stated else field.default
+        if value != expected and (not about["bookkeeping"] or field.name in also):
+            found.append(Deviation(field.name, value, expected, stated))
+    return found
+
+
+def data_used(config: Settings) -> str | None:
+    """The data of a run as people read it: "omniglot" or "synthetic stand-in"; None if the task makes its own."""
+    data = getattr(config, "data", None)
+    return STAND_IN if data == SYNTHETIC else data
 
 
 def printed_label(text: str) -> str:
-    """A label as the paper's tables print it, however it is written: "isab(16)+pma" -> "ISAB (16) + PMA"."""
+    """A row's label as the paper prints it, however it is written: "isab(16)+pma" -> "ISAB (16) + PMA"."""
     try:
         label = parse(text)
     except ValueError as error:
@@ -110,88 +222,11 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def data_used(config: Settings) -> str | None:
-    """The data of a run for people to read: "omniglot", or "synthetic stand-in"; None for a task that makes its own."""
-    data = getattr(config, "data", None)
-    return STAND_IN if data == SYNTHETIC else data
-
-
-def departures(config: Settings) -> dict[str, tuple[Any, Any]]:
-    """The options that are not the paper's: name -> (ours, the paper's)."""
-    ours = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    ours |= {"data": data_used(config)} if "data" in ours else {}
-    return {
-        field.name: (ours[field.name], field.metadata["paper"])
-        for field in dataclasses.fields(config)
-        if field.metadata["paper"] is not UNSAID and ours[field.name] != field.metadata["paper"]
-    }
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse whose errors are one sentence, without the page of usage before it."""
-
-    def error(self, message: str) -> None:
-        raise UsageError(f"{message} (see {self.prog} --help)")
-
-
-def add_options(parser: argparse.ArgumentParser, Config: type[Settings]) -> None:
-    """One option for each field.  What is not given stays absent, so that a preset or a resumed run can fill it in."""
-    for field in dataclasses.fields(Config):
-        about, kind = field.metadata, {"int": int, "float": float, "str": str, "bool": bool}[field.type]
-        paper = "" if about["paper"] is UNSAID else f"; the paper: {plain(about['paper'])}"
-        text = f"{about['help']} (default: {plain(field.default)}{paper})"
-        if field.name == "arch":
-            text = f"{about['help']} (default: preset quick trains some rows of the table, preset paper all)"
-        settings: dict[str, Any] = {"default": argparse.SUPPRESS, "help": text.replace("%", "%%")}
-        if kind is bool:
-            settings["action"] = argparse.BooleanOptionalAction
-        else:
-            settings |= {"type": reader(kind), "metavar": "|".join(map(str, about["choices"])) or "VALUE"}
-        if field.name == "arch":
-            settings |= {"action": "append", "metavar": "LABEL"}
-        parser.add_argument(flag(field.name), **settings)
-
-
-def reader(kind: type) -> Any:
-    """What reads a value of this kind from the command line; 50,000 and 5e4 are whole numbers as well."""
-    if kind is str:
-        return str
-
-    def read(text: str) -> float:
-        thousands = kind is int and re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text)
-        digits = text.replace(",", "") if thousands else text
-        try:
-            return kind(digits)
-        except ValueError:
-            pass
-        try:
-            if kind is int and float(digits) == int(float(digits)):
-                return int(float(digits))
-        except (ValueError, OverflowError):
-            pass
-        expected = "a whole number" if kind is int else "a number"
-        raise argparse.ArgumentTypeError(f"expected {expected}, given {text!r}")
-
-    return read
-
-
-def plain(value: Any) -> str:
-    """A value for people: 50,000 with its comma."""
+def readable(value: Any) -> str:
+    """A value as people read it: 50,000 with its comma."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def from_json(Config: type[Settings], values: Mapping[str, Any], source: str) -> Settings:
-    """The configuration in a config.json, or a sentence about what is wrong with it; what is absent is the default."""
-    types = {field.name: {"int": int, "float": (int, float), "str": str, "bool": bool}[field.type]
-             for field in dataclasses.fields(Config)}  # fmt: skip
-    if not isinstance(values, Mapping):
-        raise UsageError(f"{source} has no options that this version can read")
-    wrong = [name for name, value in values.items() if name not in types or not isinstance(value, types[name])]
-    if wrong:
-        raise UsageError(f"{source} has a {wrong[0]!r} that this version does not know or cannot read")
-    return Config(**values)
-
-
 def slug(text: str) -> str:
-    """A label as the name of a folder: "ISAB (16) + PMA" -> "isab16-pma"."""
+    """A label as a folder name: "ISAB (16) + PMA" -> "isab16-pma"."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower().replace(" (", "").replace("(", "")).strip("-")

@@ -1,15 +1,15 @@
-"""What a trainer's loop needs beside its mathematics: where it left off, a bar, a log, checkpoints, and a way to stop.
+"""What a training loop needs besides its mathematics: resuming, a progress bar, a log, checkpoints, and stopping.
 
-    for step in run.steps(net, optimizer):      # goes on after the last checkpoint
+    for step in run.steps(net, optimizer):      # resumes after the last checkpoint
         ...
         run.log(loss)
         if run.due(config.evaluate_every):
             run.record(MAE=...)
 
-The data of a step is drawn from the seed and the number of the step alone (`stream`), so it needs no saving.  What goes
-on from step to step (weights, optimizer, generators inside the network, the sum of losses not yet logged) is in the
-checkpoint; lines of metrics.jsonl that are younger than the checkpoint are written again.  Killed at any moment and
-resumed, a run therefore ends with the bits it would have had.
+The data of a step is sampled from the seed and the step number alone (`rng_for`), so it needs no saving.  The state
+that is carried from step to step (weights, optimizer, generators inside the network, the sum of losses not yet logged)
+is in the checkpoint; lines of metrics.jsonl after the checkpoint are written again.  A run that is killed at any moment
+and resumed therefore ends with the same bits.
 """
 
 from __future__ import annotations
@@ -30,55 +30,48 @@ from autograd import Tensor, backend
 from minisets import checkpoint
 from minisets.nn import Module
 from minisets.optim import Optimizer
-from tasks.harness.options import Training
-from tasks.harness.run_folder import Folder, read_json
+from tasks.harness.errors import Diverged, Interrupted
+from tasks.harness.options import Stepping
+from tasks.harness.run_folder import RunFolder, read_json
 
-TRAINING, VALIDATION, TEST, WEIGHTS = range(4)  # what a stream is for
+TRAINING, VALIDATION, TEST, WEIGHTS = range(4)  # purposes of random numbers
 
 
-def stream(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
-    """The random numbers of one step: a function of the seed, the purpose and the step, and of nothing before them."""
+def rng_for(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
+    """The random generator of one step: a function of the seed, the purpose and the step, and of no earlier step."""
     return np.random.default_rng([seed, purpose, step])
 
 
-def say(text: str) -> None:
-    """Print a line; a run goes on if nobody can read it any more (a closed pipe, a log on a full disk)."""
+def report(text: str) -> None:
+    """Print a line; a run continues even if the output is gone (a closed pipe, a log on a full disk)."""
     try:
         print(text, flush=True)
     except OSError:
-        mute()
+        discard_output()
 
 
-def mute() -> None:
-    """Send what is still to be printed nowhere, and not into an error at exit."""
+def discard_output() -> None:
+    """Send further output nowhere, so that flushing it at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class Stopped(Exception):
-    """A run that cannot go on: the loss is no number any more."""
-
-
-class Interrupted(Exception):
-    """Ctrl-C, or a polite request to end; the run has been saved."""
 
 
 class Run:
     """One training run in its folder."""
 
-    def __init__(self, folder: Folder, config: Training, title: str) -> None:
+    def __init__(self, folder: RunFolder, config: Stepping, title: str) -> None:
         self.folder, self.config, self.title = folder, config, title
-        self.done = 0  # steps taken
+        self.done = 0  # steps completed
         self.notes = {"loss": 0.0, "count": 0}  # the sum of losses since the last line of the log
-        self.line: dict[str, Any] = {}  # what the present step has to say
+        self.line: dict[str, Any] = {}  # the metrics of the current step
         self.seconds, self.asked_to_stop, self.saved = 0.0, False, None
 
     # ---- the loop --------------------------------------------------------------------------------------------------
 
     def steps(self, model: Module, optimizer: Optimizer) -> Iterator[int]:
-        """The numbers of the steps that are left, from 0; after each, whatever is due is written."""
+        """The remaining step numbers, counted from 0; after each step, whatever is due is written."""
         self.parts = {"model": model, "optimizer": optimizer}
-        if self.folder.checkpoint.exists():
-            self.done = checkpoint.load(self.folder.checkpoint, **self.parts, notes=self.notes)
+        if self.folder.checkpoint_path.exists():
+            self.done = checkpoint.load(self.folder.checkpoint_path, **self.parts, notes=self.notes)
             self.saved = self.done
             self.seconds = _seconds(self.folder)
         self.folder.rewind(self.done)
@@ -99,13 +92,13 @@ class Run:
                     raise Interrupted(f"stopped after step {self.done:,} of {self.config.steps:,}, all saved")
 
     def due(self, every: int) -> bool:
-        """Whether the present step is one of every so many, or the last."""
+        """Whether the current step is a multiple of `every`, or the last."""
         return (self.done + 1) % every == 0 or self.done + 1 == self.config.steps
 
     def log(self, loss: Tensor) -> None:
-        """Take note of the step's loss; metrics.jsonl gets the mean since the last line."""
+        """Record the step's loss; metrics.jsonl gets the mean since its last line."""
         on_host = backend.device_of(loss.data) == "cpu"
-        value = loss.item() if on_host else loss.data.astype("float64")  # to look at it would make a GPU wait
+        value = loss.item() if on_host else loss.data.astype("float64")  # reading it forces a device sync
         if on_host:
             self._require_finite("loss", value)
         self.notes["loss"] += value
@@ -115,7 +108,7 @@ class Run:
             self.notes.update(loss=0.0, count=0)
 
     def record(self, **metrics: float) -> None:
-        """Put metrics of the present step into its line."""
+        """Add metrics to the line of the current step."""
         for name, value in metrics.items():
             self._require_finite(name, value)
             self.line[name] = float(value)
@@ -123,29 +116,29 @@ class Run:
     def keep_best(self, model: Module, value: float) -> None:
         """Save the model as best.npz if the value, an error on validation sets, is the smallest so far."""
         if value < self.notes.get("best", math.inf):
-            checkpoint.save(self.folder.best, model=model, step=self.done + 1)
+            checkpoint.save(self.folder.best_path, model=model, step=self.done + 1)
             self.notes["best"] = float(value)
 
     def restore_best(self, model: Module) -> None:
-        checkpoint.load(self.folder.best, model=model)
+        checkpoint.load(self.folder.best_path, model=model)
 
     def save(self) -> None:
         bad = [name for name, p in self.parts["model"].named_parameters() if not np.isfinite(p.numpy()).all()]
         if bad:
-            raise Stopped(self._bad_end(f"the parameter {bad[0]} is no longer finite", self.done))
+            raise Diverged(self._diverged(f"the parameter {bad[0]} is no longer finite", self.done))
         self.notes["loss"] = float(backend.to_host(self.notes["loss"]))
-        checkpoint.save(self.folder.checkpoint, **self.parts, step=self.done, notes=self.notes)
+        checkpoint.save(self.folder.checkpoint_path, **self.parts, step=self.done, notes=self.notes)
         self.saved = self.done
         progress = {"step": self.done, "steps": self.config.steps, "seconds": round(self.seconds, 2)}
-        self.folder.write(self.folder.progress, progress)
+        self.folder.write(self.folder.progress_path, progress)
 
     def _require_finite(self, name: str, value: float) -> None:
         if not math.isfinite(value):
-            raise Stopped(self._bad_end(f"the {name} became {float(value)}", self.done + 1))
+            raise Diverged(self._diverged(f"the {name} became {float(value)}", self.done + 1))
 
-    def _bad_end(self, what: str, step: int) -> str:
+    def _diverged(self, what: str, step: int) -> str:
         last = (
-            f"the last good checkpoint is {self.folder.checkpoint}, of step {self.saved:,}"
+            f"the last good checkpoint is {self.folder.checkpoint_path}, of step {self.saved:,}"
             if self.saved
             else "there is no earlier checkpoint"
         )
@@ -155,16 +148,16 @@ class Run:
         )
 
 
-def _seconds(folder: Folder) -> float:
-    """The time that the run took so far; a damaged note of it is no reason to refuse to go on."""
+def _seconds(folder: RunFolder) -> float:
+    """The seconds spent so far; a damaged progress.json is no reason to refuse to resume."""
     try:
-        return float(read_json(folder.progress)["seconds"])
+        return float(read_json(folder.progress_path)["seconds"])
     except Exception:
         return 0.0
 
 
 class _Signals:
-    """While inside, Ctrl-C and SIGTERM let the present step end; a second Ctrl-C is the usual one."""
+    """Within the block, Ctrl-C and SIGTERM let the current step finish; a second Ctrl-C interrupts at once."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -185,15 +178,15 @@ class _Signals:
 
 
 class _Bar:
-    """Loss, metrics, steps/s and time left: a bar on a terminal, a plain line at each evaluation elsewhere."""
+    """Loss, metrics, steps/s and time left: a bar on a terminal, otherwise a plain line at each evaluation."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.watched = run, sys.stderr.isatty()
+        self.run, self.on_terminal = run, sys.stderr.isatty()
 
     def __enter__(self) -> _Bar:
         total = self.run.config.steps
         look = {"desc": self.run.title, "unit": " steps", "mininterval": 0.5, "dynamic_ncols": True}
-        self.bar = tqdm(total=total, initial=self.run.done, disable=not self.watched, **look)
+        self.bar = tqdm(total=total, initial=self.run.done, disable=not self.on_terminal, **look)
         self.start, self.first, self.shown = time.perf_counter(), self.run.done, {}
         return self
 
@@ -203,13 +196,13 @@ class _Bar:
             return
         self.shown |= line
         text = "  ".join(f"{name} {value:.4g}" for name, value in self.shown.items())
-        if self.watched:
+        if self.on_terminal:
             self.bar.set_postfix_str(text, refresh=False)
         elif line.keys() - {"loss"}:
             done, total = self.run.done, self.run.config.steps
             pace = (done - self.first) / (time.perf_counter() - self.start)
             left = tqdm.format_interval((total - done) / pace)
-            say(f"  step {done:,} of {total:,}  {text}  {pace:.1f} steps/s  {left} left")
+            report(f"  step {done:,} of {total:,}  {text}  {pace:.1f} steps/s  {left} left")
 
     def __exit__(self, *exception: Any) -> None:
         self.bar.close()

@@ -1,8 +1,8 @@
 """Tables of results beside the paper's: as text, Markdown or JSON, made from the result.json files of runs.
 
-Runs that differ in nothing but the seed make one row: mean ± standard deviation (of a sample) over the seeds.  A row
-that is not the paper's protocol carries a mark, and a note below says where it departs.  Rows of runs that were not on
-the real data say "synthetic stand-in".
+Runs that differ only in the seed make one row: mean ± standard deviation (of a sample) over the seeds.  A row that does
+not follow the paper's protocol carries a mark in the cell of its preset, and a note below lists every deviation.  Rows
+of runs on stand-in data say "synthetic stand-in".
 """
 
 from __future__ import annotations
@@ -11,86 +11,96 @@ import dataclasses
 import json as json_module
 import re
 import statistics
-from types import ModuleType
+import textwrap
+from collections.abc import Iterable
 from typing import Any
 
-from tasks.harness import paper
-from tasks.harness.experiment import find_task
-from tasks.harness.options import STAND_IN, Settings, data_used, departures, plain
-from tasks.harness.run_folder import Folder
+from tasks.harness.experiment import Experiment
+from tasks.harness.options import STAND_IN, Settings, data_used, deviations, readable
+from tasks.harness.run_folder import RunFolder
+
+Row = dict[str, Any]
+Groups = dict[tuple[Settings, tuple[int, ...]], dict[int, dict]]  # protocol, extensions -> seed -> result
 
 
-def rows(task: str, runs: list[Folder]) -> list[dict[str, Any]]:
+def rows(experiment: Experiment, runs: Iterable[RunFolder]) -> list[Row]:
     """The table as data: references first, then every architecture that was trained or that the paper has."""
-    module, printed = find_task(task), paper.TABLES.get(task, {})
-    groups: dict[Settings, dict[int, dict]] = {}  # protocol and architecture -> seed -> result
+    groups: Groups = {}
     for folder in runs:
-        if folder.result.exists():
-            options = folder.options()
+        if folder.finished():
+            options, result = folder.options(), folder.result()
             protocol = dataclasses.replace(options, seed=0, device="cpu")  # a device changes the time, not the task
-            groups.setdefault(protocol, {})[options.seed] = folder.outcome() | {"preset": folder.about()["preset"]}
-    if _by(module):
-        return _parts(task, module, printed, groups)
-    return _references(module, printed, groups) + _networks(task, module, printed, groups)
+            key = protocol, tuple(result.get("extended_from", ()))
+            groups.setdefault(key, {})[options.seed] = result | {"preset": folder.manifest()["preset"]}
+    if experiment.table.by:
+        return _sections(experiment, groups)
+    printed = dict(experiment.table.printed)
+    return _references(experiment, printed, groups) + _networks(experiment, printed, groups)
 
 
-def _by(module: ModuleType) -> str | None:
-    """The option whose values are the columns of the paper's table, where a task has one: ours has rows for each."""
-    return getattr(module, "TABLE_BY", None)
+def _sections(experiment: Experiment, groups: Groups) -> list[Row]:
+    """All architectures, for each value of the option that the paper's columns are values of; runs or not."""
+    table = experiment.table
+    (column,) = table.columns
+    printed = {int(value) for row in table.printed.values() for value in row}
+    found = []
+    for value in sorted({getattr(protocol, table.by) for protocol, _ in groups} | printed):
+        cells = {label: {column: row[str(value)]} for label, row in table.printed.items() if str(value) in row}
+        some = {key: seeds for key, seeds in groups.items() if getattr(key[0], table.by) == value}
+        found += [row | {table.by: value} for row in _networks(experiment, cells, some)]
+    return found
 
 
-def _parts(task: str, module: ModuleType, printed: dict, groups: dict) -> list[dict[str, Any]]:
-    """All architectures for each value of the option that was run; for each that the paper has, if none was."""
-    name, (column,), table = _by(module), module.COLUMNS, []
-    theirs = {re.sub(r" \([^()]*, \d{4}\)$", "", label): row for label, row in printed.items()}  # less the citations
-    ours = {getattr(protocol, name) for protocol in groups}
-    for value in sorted(ours or {int(value) for row in theirs.values() for value in row}):
-        cells = {label: {column: row[str(value)]} for label, row in theirs.items() if str(value) in row}
-        some = {protocol: seeds for protocol, seeds in groups.items() if getattr(protocol, name) == value}
-        table += [row | {name: value} for row in _networks(task, module, cells, some)]
-    return table
-
-
-def _references(module: ModuleType, printed: dict, groups: dict[Settings, dict[int, dict]]) -> list[dict[str, Any]]:
-    """What no network has a part in, once for each choice of the options that it depends on."""
+def _references(experiment: Experiment, printed: dict, groups: Groups) -> list[Row]:
+    """Rows without a network, one for each combination of the options that they depend on."""
+    table = experiment.table
     known: dict[tuple, tuple[Settings, dict]] = {}
-    for protocol, seeds in groups.items():
-        key = (data_used(protocol), *(getattr(protocol, name) for name in module.REFERENCE_OPTIONS))
+    for (protocol, _), seeds in groups.items():
+        key = (data_used(protocol), *(getattr(protocol, name) for name in table.reference_options))
         known.setdefault(key, (protocol, next(iter(seeds.values()))))
-    table = []
-    for label, columns in module.REFERENCES.items():
+    found = []
+    for label, columns in table.references.items():
         row = {"label": label, "paper": printed.get(label, {}), "ours": {}, "preset": None}
-        found = []
+        measured = []
         for protocol, result in known.values():
             ours = {column: [result["metrics"][name]] for column, name in columns.items() if name in result["metrics"]}
-            strange = {k: v for k, v in departures(protocol).items() if k in ("data", *module.REFERENCE_OPTIONS)}
+            relevant = ("data", *table.reference_options)
+            notes = [str(d) for d in deviations(protocol, also=relevant) if d.name in relevant]
             if ours:
-                one = {"ours": _spread(ours), "preset": result["preset"], "departures": strange}
-                found.append(row | one | _data(protocol))
-        table += found or ([row] if label in printed else [])
-    return table
+                about = {"ours": _spread(ours), "preset": result["preset"], "deviations": notes}
+                measured.append(row | about | _data(protocol))
+        found += measured or ([row] if label in printed else [])
+    return found
 
 
-def _networks(task: str, module: ModuleType, printed: dict, groups: dict) -> list[dict[str, Any]]:
-    trained: dict[str, list] = {label: [] for label in module.LABELS}
-    for protocol, seeds in groups.items():
+def _networks(experiment: Experiment, printed: dict, groups: Groups) -> list[Row]:
+    quoted = [label for label in printed if _quoted(label)]  # rows that the paper took from another paper
+    trained: dict[str, list[Row]] = {label: [] for label in (*quoted, *experiment.rows)}
+    for (protocol, extensions), seeds in groups.items():
         results = list(seeds.values())
-        metrics = {name: [r["metrics"].get(name) for r in results] for name in module.COLUMNS}
+        metrics = {name: [r["metrics"].get(name) for r in results] for name in experiment.table.columns}
+        notes = [str(deviation) for deviation in deviations(protocol)]
+        notes += [f"extended from {', '.join(map(readable, extensions))} steps"] if extensions else []
         row = {
             "ours": _spread({name: values for name, values in metrics.items() if None not in values}),
             "preset": results[0]["preset"],
             "seeds": sorted(seeds),
             "steps": getattr(protocol, "steps", None),
             "seconds": statistics.mean(r["seconds"] for r in results),
-            "departures": departures(protocol),
+            "deviations": notes,
         } | _data(protocol)
-        trained.setdefault(getattr(protocol, "arch", task), []).append(row)
+        trained.setdefault(getattr(protocol, "arch", experiment.name), []).append(row)
     table = []
     for label, found in trained.items():
         row = {"label": label, "paper": printed.get(label, {})}
-        found.sort(key=lambda one: len(one["departures"]))  # the paper's protocol first
+        found.sort(key=lambda one: len(one["deviations"]))  # the paper's protocol first
         table += [row | one for one in found] or [row | {"ours": {}, "preset": None}]
     return table
+
+
+def _quoted(label: str) -> bool:
+    """Whether a label ends with a citation: "rFF + Pooling (Zaheer et al., 2017)"."""
+    return bool(re.search(r"\([^()]*, \d{4}\)$", label))
 
 
 def _data(protocol: Settings) -> dict[str, str]:
@@ -104,53 +114,56 @@ def _spread(metrics: dict[str, list[float]]) -> dict[str, dict[str, float]]:
     }
 
 
-# ---- the three forms ----------------------------------------------------------------------------------------------
+# ---- as text, Markdown and JSON -------------------------------------------------------------------------------------
 
 
-def json(task: str, runs: list[Folder]) -> str:
-    return json_module.dumps({"task": task, "rows": rows(task, runs)}, indent=2, ensure_ascii=False)
+def json(experiment: Experiment, runs: list[RunFolder]) -> str:
+    about = {"task": experiment.name, "rows": rows(experiment, runs)}
+    return json_module.dumps(about, indent=2, ensure_ascii=False)
 
 
-def text(task: str, runs: list[Folder]) -> str:
-    head, body, notes = _cells(task, runs)
+def text(experiment: Experiment, runs: list[RunFolder]) -> str:
+    head, body, notes = _cells(experiment, runs)
     widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
     lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in [head, *body]]
     rule = "-" * sum(widths, 2 * len(widths) - 2)
-    return "\n".join([find_task(task).TITLE, "", lines[0], rule, *lines[1:], "", *notes])
+    wrapped = [line for note in notes for line in textwrap.wrap(note, 120)]
+    return "\n".join([experiment.title, "", lines[0], rule, *lines[1:], "", *wrapped])
 
 
-def markdown(task: str, runs: list[Folder]) -> str:
-    head, body, notes = _cells(task, runs)
+def markdown(experiment: Experiment, runs: list[RunFolder]) -> str:
+    head, body, notes = _cells(experiment, runs)
     lines = [f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *body]]
-    return "\n".join([f"**{find_task(task).TITLE}**", "", *lines, "", *(f"{note}  " for note in notes)]).rstrip()
+    return "\n".join([f"**{experiment.title}**", "", *lines, "", *(f"{note}  " for note in notes)]).rstrip()
 
 
-def _cells(task: str, runs: list[Folder]) -> tuple[list[str], list[list[str]], list[str]]:
-    module, table = find_task(task), rows(task, runs)
-    head = ["architecture", *filter(None, [_by(module)])]
-    for name, heading in module.COLUMNS.items():
-        head += [heading, "paper"] if any(name in row["paper"] for row in table) else [heading]
+def _cells(experiment: Experiment, runs: list[RunFolder]) -> tuple[list[str], list[list[str]], list[str]]:
+    """The head, the lines and the notes below them."""
+    columns, by, table = experiment.table.columns, experiment.table.by, rows(experiment, runs)
+    compared = {name for name in columns if any(name in row["paper"] for row in table)}
+    head = ["architecture", *([by] if by else [])]
+    for name, heading in columns.items():
+        head += [heading, "paper"] if name in compared else [heading]
     head += ["seeds", "steps", "preset", "seconds"]
-    notes, body = {}, []
+    marks: dict[str, str] = {}
+    body = []
     for row in table:
-        strange, mark = row.get("departures"), ""
-        if strange:
-            said = ", ".join(
-                f"{name} {plain(ours)} (paper: {plain(theirs)})" for name, (ours, theirs) in strange.items()
-            )
-            mark = " " + notes.setdefault(said, f"[{len(notes) + 1}]")
-        line = [row["label"] + (f", {STAND_IN}" if row.get("data") == STAND_IN else "") + mark]
-        if _by(module):
-            line.append(plain(row[_by(module)]))
-        for name in module.COLUMNS:
+        line = [row["label"] + (f", {STAND_IN}" if row.get("data") == STAND_IN else "")]
+        line += [readable(row[by])] if by else []
+        for name in columns:
             line.append(_number(row["ours"].get(name)))
-            if any(name in other["paper"] for other in table):
+            if name in compared:
                 line.append(row["paper"].get(name, "–").replace("-", "−"))
+        mark = ""
+        if row.get("deviations"):
+            mark = " " + marks.setdefault(", ".join(row["deviations"]), f"[{len(marks) + 1}]")
         seeds, steps, seconds = row.get("seeds"), row.get("steps"), row.get("seconds")
-        line += [str(len(seeds)) if seeds else "", f"{steps:,}" if steps else "", row["preset"] or ""]
-        body.append([*line, f"{seconds:,.0f}" if seconds is not None else ""])
-    explained = [f"{mark} not the paper's protocol: {said}" for said, mark in notes.items()]
-    return head, body, [*explained, *module.NOTES]
+        line += [str(len(seeds)) if seeds else "", f"{steps:,}" if steps else ""]
+        line += [(row["preset"] or "") + mark, f"{seconds:,.0f}" if seconds is not None else ""]
+        body.append(line)
+    protocol = "the paper's protocol" if experiment.table.printed else "the default"
+    explained = [f"{mark} not {protocol}: {notes}" for notes, mark in marks.items()]
+    return head, body, [*explained, *filter(None, [experiment.table.notes])]
 
 
 def _number(value: dict[str, float] | None) -> str:

@@ -1,4 +1,4 @@
-"""From options to finished runs: which runs are asked for, whether their folders are free, and one after the other."""
+"""The command `minisets train`: which runs the options ask for, whether their folders are free, and running them."""
 
 from __future__ import annotations
 
@@ -7,88 +7,111 @@ import dataclasses
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from tasks.harness import machine, tables
-from tasks.harness.experiment import TASKS, find_task, task_name
-from tasks.harness.options import (
-    AUTO,
-    Parser,
-    Settings,
-    UsageError,
-    add_options,
-    data_used,
-    departures,
-    flag,
-    plain,
-    printed_label,
-    reader,
-    slug,
-)
-from tasks.harness.run import Interrupted, Run, say
-from tasks.harness.run_folder import Folder, environment
+from tasks.harness.errors import Interrupted, UsageError
+from tasks.harness.experiment import NAMES, Experiment, find_experiment
+from tasks.harness.machine import environment
+from tasks.harness.options import AUTO, Settings, data_used, deviations, flag, readable, slug
+from tasks.harness.parser import Parser, add_options, hint, reader
+from tasks.harness.run import Run, report
+from tasks.harness.run_folder import RunFolder
 
 RUNS = Path("runs")
 
 
 @dataclass(frozen=True)
-class Plan:
-    """One run: what is to be trained, and where it goes."""
+class PlannedRun:
+    """A run to perform: its folder and its options."""
 
-    folder: Folder
+    folder: RunFolder
     preset: str
     config: Settings
 
+    @property
+    def title(self) -> str:
+        return getattr(self.config, "arch", self.folder.experiment.title)
+
 
 def train(argv: list[str]) -> int:
-    """The command `minisets train TASK [options]`."""
-    if not argv or argv[0].startswith("-"):
-        parser = Parser(prog="minisets train", usage="minisets train TASK [options]")
-        parser.add_argument("task", metavar="TASK", help=f"{', '.join(TASKS)}; TASK --help has its options")
-        argv = [parser.parse_args(argv).task]
-    name, task = task_name(argv[0]), find_task(argv[0])
-    given = vars(_parser(name, task).parse_args(argv[1:]))
+    """minisets train EXPERIMENT [options], in any order."""
+    experiment, given = parse(argv)
     preset, seeds, out, resume = (given.pop(key) for key in ("preset", "seeds", "out", "resume"))
     if out and out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; --out takes a folder")
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, given {seeds}")
-    if resume and out and Folder(out).config.exists():
-        plans = [_stored(name, task, Folder(out), preset, given, seeds)]
+    if resume and out and RunFolder(out).config_path.exists():
+        plans = [_stored(RunFolder(out, experiment), preset, given, seeds)]
     else:
-        plans = _asked_for(name, task, preset or "quick", given, seeds, out)
-    for plan in plans:  # all of them before the first: better now than after an hour
+        plans = _asked_for(experiment, preset or experiment.default_preset, given, seeds, out)
+    for plan in plans:  # check all of them before the first starts, rather than after an hour
         plan.config.check()
-        _refuse_unless_free(name, plan, resume)
+        _refuse_unless_free(plan, resume)
     machine.keep_memory()
     for i, plan in enumerate(plans, 1):
-        go_on = _perform(name, task, plan, resume, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
-        if i < len(plans) and not go_on:
+        proceed = _perform(plan, resume, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
+        if i < len(plans) and not proceed:
             raise Interrupted(f"stopped after {i} of {len(plans)} runs")
     if len(plans) > 1:
-        folders, together = [plan.folder for plan in plans], Folder(out or RUNS / name / plans[0].preset)
-        say(f"\n{tables.text(name, folders)}")
-        draw(task, list(task.FIGURES), folders, together)
+        folders, together = [plan.folder for plan in plans], RunFolder(out or RUNS / experiment.name / plans[0].preset)
+        report(f"\n{tables.text(experiment, folders)}")
+        save_figures(experiment, list(experiment.figures), folders, together)
     return 0
 
 
-def _parser(name: str, task: ModuleType) -> Parser:
-    presets = {}
-    for preset, values in task.PRESETS.items():
-        said = ", ".join(f"{key} {plain(value)}" for key, value in values.items())
-        presets[preset] = f"{preset}: {said or 'the protocol of the paper'}"
-    look = {"description": task.__doc__, "formatter_class": argparse.RawDescriptionHelpFormatter}
-    parser = Parser(prog=f"minisets train {name}", allow_abbrev=False, **look)
-    parser.add_argument("--preset", choices=tuple(presets), help="; ".join(presets.values()) + " (default: quick)")
-    many = "so many seeds, from --seed on (default: 1)"
-    parser.add_argument("--seeds", type=reader(int), default=1, metavar="COUNT", help=many)
-    where = f"folder of the run, or of several runs the folder that holds theirs (default: runs/{name}/PRESET)"
-    parser.add_argument("--out", type=_folder, metavar="DIR", help=where)
-    parser.add_argument("--resume", action="store_true", help="go on where a run in the same folder stopped")
-    add_options(parser, task.Config)
+# ---- reading the command line ---------------------------------------------------------------------------------------
+
+
+def parse(argv: list[str]) -> tuple[Experiment, dict[str, Any]]:
+    """The experiment and the options given.  The experiment's name may stand anywhere among its options."""
+    candidates = [word for word in argv if word.replace("-", "_").lower() in NAMES or (":" in word and word[0] != "-")]
+    failure = None
+    for word in candidates:
+        try:
+            experiment = find_experiment(word)
+            given = vars(_parser(experiment, argv).parse_args(argv))
+        except UsageError as error:
+            failure = failure or error  # the word may be the value of an option: try the next
+            continue
+        if given.pop("experiment") == word:
+            return experiment, given
+    if failure:
+        raise failure
+    parser = Parser(prog="minisets train", usage="minisets train EXPERIMENT [options]")
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", help=f"{', '.join(NAMES)}, or module:ATTRIBUTE; EXPERIMENT --help has more"
+    )
+    known, rest = parser.parse_known_args(argv)
+    find_experiment(known.experiment)
+    raise UsageError(f"minisets train {' '.join(rest)}: expected the name of an experiment (see minisets train --help)")
+
+
+def _parser(experiment: Experiment, argv: list[str]) -> Parser:
+    """The parser of one experiment; its help shows the values of the preset that argv chooses."""
+    chosen = Parser(prog="minisets train", add_help=False)
+    chosen.add_argument("--preset", default=experiment.default_preset)
+    preset = chosen.parse_known_args(argv)[0].preset
+    if preset not in experiment.presets:
+        others = f"the presets are {', '.join(experiment.presets)}"
+        raise UsageError(f"{experiment.name} has no preset {preset!r}; {hint(preset, experiment.presets, others)}")
+    parser = Parser(prog=f"minisets train {experiment.name}", description=experiment.description)
+    parser.add_argument("experiment", metavar="EXPERIMENT", help=argparse.SUPPRESS)
+    presets = {name: ", ".join(f"{flag(key)} {readable(value)}" for key, value in values.items())
+               for name, values in experiment.presets.items()}  # fmt: skip
+    about = "; ".join(f"{name}: {values or 'the defaults of every option'}" for name, values in presets.items())
+    text = f"{about} (default: {experiment.default_preset}; the values below are those of {preset})"
+    parser.add_argument("--preset", choices=tuple(presets), help=text.replace("%", "%%"))
+    text = "number of seeds, starting at --seed (default: 1)"
+    parser.add_argument("--seeds", type=reader(int), default=1, metavar="COUNT", help=text)
+    text = f"folder of the run, or the parent folder of several runs (default: runs/{experiment.name}/PRESET)"
+    parser.add_argument("--out", type=_folder, metavar="DIR", help=text)
+    text = "resume the run in the same folder; with a larger --steps, extend it"
+    parser.add_argument("--resume", action="store_true", help=text)
+    add_options(parser, experiment.config, experiment.presets[preset])
     return parser
 
 
@@ -98,127 +121,157 @@ def _folder(text: str) -> Path:
     return Path(text)
 
 
-# ---- what is to be run, and may it ----------------------------------------------------------------------------------
+# ---- which runs, and whether they may start -------------------------------------------------------------------------
 
 
 def _asked_for(
-    name: str, task: ModuleType, preset: str, given: dict[str, Any], seeds: int, out: Path | None
-) -> list[Plan]:
+    experiment: Experiment, preset: str, given: dict[str, Any], seeds: int, out: Path | None
+) -> list[PlannedRun]:
     """The runs that the options ask for: every architecture with every seed."""
-    given = task.PRESETS[preset] | given
-    labels = given.pop("arch", task.LABELS if preset == "paper" else task.QUICK_LABELS)
-    labels = [row for label in labels for row in (task.LABELS if label == "all" else [printed_label(label)])]
-    archs = [{"arch": label} for label in dict.fromkeys(labels)] or [{}]
+    given = {**experiment.presets[preset], **given}
+    labels = given.pop("arch", experiment.rows_of(preset))
+    labels = [row for label in labels for row in (experiment.rows if label == "all" else [label])]
+    archs = [{"arch": label} for label in labels] or [{}]
     first = given.pop("seed", 0)
-    configs = [task.Config(**given, **arch, seed=first + i) for arch in archs for i in range(seeds)]
+    configs = [experiment.config(**given, **arch, seed=first + i) for arch in archs for i in range(seeds)]
+    configs = list(dict.fromkeys(configs))  # a row that was named twice, or in two spellings, is trained once
     if len(configs) == 1 and out:
-        return [Plan(Folder(out), preset, configs[0])]
-    if out and Folder(out).files():
+        return [PlannedRun(RunFolder(out, experiment), preset, configs[0])]
+    if out and RunFolder(out).files():
         raise UsageError(f"{out} holds a single run; the folders of several runs need another --out")
-    root = out or RUNS / name / preset
-    return [Plan(Folder(root / f"{slug(getattr(c, 'arch', name))}-seed{c.seed}"), preset, c) for c in configs]
+    root = out or RUNS / experiment.name / preset
+    names = [f"{slug(getattr(config, 'arch', experiment.name))}-seed{config.seed}" for config in configs]
+    return [
+        PlannedRun(RunFolder(root / name, experiment), preset, config)
+        for name, config in zip(names, configs, strict=True)
+    ]
 
 
-def _stored(name: str, task: ModuleType, folder: Folder, preset: str | None, given: dict[str, Any], seeds: int) -> Plan:
-    """The run in the folder, as its config.json says; options may repeat that, and not ask for something else."""
+def _stored(folder: RunFolder, preset: str | None, given: dict[str, Any], seeds: int) -> PlannedRun:
+    """The run in the folder, as its config.json has it; the options given must agree with it, or ask for more steps."""
     if seeds > 1:
         raise UsageError(f"{folder.path} holds a single run; --seeds {seeds} needs another --out")
-    _same_task(name, folder)
-    config = folder.options()
+    _require_same_experiment(folder)
+    experiment, config = folder.experiment, folder.options()
     wanted = dataclasses.asdict(config)
     if preset:
         kept = {key: wanted[key] for key in ("arch", "seed", "data") if key in wanted}
-        wanted = dataclasses.asdict(task.Config(**task.PRESETS[preset])) | kept
+        wanted = dataclasses.asdict(experiment.config(**experiment.presets[preset])) | kept
+        if wanted.get("steps", 0) < getattr(config, "steps", 0) and "extended_from" in folder.manifest():
+            wanted["steps"] = config.steps
     if "arch" in given:
-        given["arch"] = " and ".join(map(printed_label, given["arch"]))
-    if given.get("data") == AUTO:  # it goes on with what it began with
+        if len(given["arch"]) > 1:
+            raise UsageError(f"{folder.path} holds a single run; several --arch need another --out")
+        given["arch"] = dataclasses.replace(config, arch=given["arch"][0]).arch
+    if given.get("data") == AUTO:  # it continues with the data that it started with
         del given["data"]
-    _same_options(folder, wanted | given)
-    return Plan(folder, folder.about()["preset"], config)
+    wanted |= given
+    _require_same_options(folder, wanted, resume=True)
+    more = {key: wanted[key] for key in ("steps",) if key in wanted}
+    return PlannedRun(folder, folder.manifest()["preset"], dataclasses.replace(config, **more))
 
 
-def _refuse_unless_free(name: str, plan: Plan, resume: bool) -> None:
-    """A folder is free if nobody ran there, or if it holds the very run that is to be resumed."""
+def _refuse_unless_free(plan: PlannedRun, resume: bool) -> None:
+    """A folder is free if it holds no run, or the very run that is to be resumed."""
     folder = plan.folder
-    if folder.config.exists():
-        _same_task(name, folder)
-        _same_options(folder, dataclasses.asdict(plan.config))
+    if folder.config_path.exists():
+        _require_same_experiment(folder)
+        _require_same_options(folder, dataclasses.asdict(plan.config), resume)
         if not resume:
             raise UsageError(
-                f"{folder.path} holds this run already; --resume goes on with it, another --out begins anew"
+                f"{folder.path} already holds this run; --resume continues it, another --out starts a new one"
             )
     elif folder.files():
         raise UsageError(f"{folder.path} holds {folder.files()[0].name}, but no config.json; choose another --out")
 
 
-def _same_task(name: str, folder: Folder) -> None:
-    other = folder.about()["task"]
-    if other != name:
-        raise UsageError(f"{folder.path} holds a run of {other}, not of {name}; choose another --out")
+def _require_same_experiment(folder: RunFolder) -> None:
+    other = folder.manifest()["task"]
+    if other != folder.experiment.name:
+        raise UsageError(f"{folder.path} holds a run of {other}, not of {folder.experiment.name}; choose another --out")
 
 
-def _same_options(folder: Folder, wanted: dict[str, Any]) -> None:
+def _require_same_options(folder: RunFolder, wanted: dict[str, Any], resume: bool) -> None:
+    """Refuse a folder with another configuration; more steps than it has are an extension."""
     old = dataclasses.asdict(folder.options())
     names = [name for name in old if old[name] != wanted[name]]
+    if names == ["steps"] and wanted["steps"] > old["steps"]:
+        if resume:
+            return
+        raise UsageError(
+            f"{folder.path} holds this run with {old['steps']:,} steps; --resume extends it to {wanted['steps']:,}"
+        )
     if names:
-        said = "; ".join(f"{flag(name)} {old[name]} there, {wanted[name]} here" for name in names)
-        raise UsageError(f"{folder.path} holds a run with another configuration ({said}); choose another --out")
+        differences = "; ".join(f"{flag(name)} {old[name]} there, {wanted[name]} here" for name in names)
+        raise UsageError(f"{folder.path} holds a run with another configuration ({differences}); choose another --out")
 
 
 # ---- running --------------------------------------------------------------------------------------------------------
 
 
-def _perform(name: str, task: ModuleType, plan: Plan, resume: bool, which: str) -> bool:
+def _perform(plan: PlannedRun, resume: bool, prefix: str) -> bool:
     """One run, from wherever it is to its result and its figures; False if it was asked to stop at its end."""
-    folder, config = plan.folder, plan.config
-    title = getattr(config, "arch", task.TITLE)
+    folder, config, experiment = plan.folder, plan.config, plan.folder.experiment
     folder.make()
     data = f", data: {data_used(config)}" if data_used(config) else ""
-    say(f"{which}{name}: {title}, seed {config.seed}, preset {plan.preset}{data} -> {folder.path}")
-    with folder.held():
-        _refuse_unless_free(name, plan, resume)  # another process may have been here since
-        if folder.result.exists():
-            say(f"  finished already: {summary(task, folder.outcome()['metrics'])}")
-            left = [figure for figure in task.FIGURES if not (folder.path / f"{figure}.png").exists()]
-            draw(task, left, [folder], folder)  # it may have been killed while it drew
-            return True
-        if folder.config.exists():
-            _warn_of_changes(folder.about())
+    report(f"{prefix}{experiment.name}: {plan.title}, seed {config.seed}, preset {plan.preset}{data} -> {folder.path}")
+    with folder.locked():
+        _refuse_unless_free(plan, resume)  # another process may have been here since
+        if folder.config_path.exists():
+            if config != folder.options():
+                report(f"  extended from {folder.options().steps:,} to {config.steps:,} steps")
+                folder.extend(config)
+            elif folder.finished():
+                report(f"  already finished: {summary(experiment, folder.result()['metrics'])}")
+                left = [name for name in experiment.figures if not (folder.path / f"{name}.png").exists()]
+                save_figures(experiment, left, [folder], folder)  # it may have been killed while plotting
+                return True
+            _warn_of_changes(folder.manifest())
         else:
             if resume:
-                say("  nothing to resume here: it begins anew")
-            folder.begin(name, plan.preset, config)
-        run = Run(folder, config, title)
-        with np.errstate(over="ignore", invalid="ignore"):  # the run itself looks out for nan
-            metrics = task.train(config, run)
-        result = {"task": name, "preset": plan.preset, "options": dataclasses.asdict(config), "metrics": metrics}
-        result |= {"data": data_used(config)} if data_used(config) else {}
-        result |= {"seconds": round(run.seconds, 1), "departures": departures(config)}
-        folder.write(folder.result, result | environment())
-        say(f"  {summary(task, metrics)}")
-        draw(task, list(task.FIGURES), [folder], folder)
+                report("  nothing to resume here: starting from scratch")
+            folder.begin(plan.preset, config)
+        run = Run(folder, config, plan.title)
+        with np.errstate(over="ignore", invalid="ignore"):  # the run itself checks for nan
+            metrics = experiment.train(config, run)
+        folder.write(folder.result_path, _result(plan, metrics, run.seconds))
+        report(f"  {summary(experiment, metrics)}")
+        save_figures(experiment, list(experiment.figures), [folder], folder)
     return not run.asked_to_stop
 
 
-def _warn_of_changes(about: dict[str, Any]) -> None:
-    """Say what a resumed run finds changed and its last bits may depend on."""
+def _result(plan: PlannedRun, metrics: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """The content of result.json."""
+    config, manifest = plan.config, plan.folder.manifest()
+    about = {"task": manifest["task"], "preset": plan.preset, "options": dataclasses.asdict(config), "metrics": metrics}
+    about |= {"data": data_used(config)} if data_used(config) else {}
+    about |= {key: manifest[key] for key in ("extended_from",) if key in manifest}
+    about |= {"seconds": round(seconds, 1), "deviations": {d.name: [d.ours, d.protocol] for d in deviations(config)}}
+    return about | environment()
+
+
+def _warn_of_changes(manifest: dict[str, Any]) -> None:
+    """Report what changed since the run started and may affect its last bits."""
     for what, now in environment().items():
-        then = about.get(what)
-        if then != now:
+        then = manifest.get(what)
+        if then != now and then is not None:
             print(f"  {what} then: {then}\n  {what} now: {now}\n  the last bits may differ", file=sys.stderr)
 
 
-def summary(task: ModuleType, metrics: dict[str, Any]) -> str:
+def summary(experiment: Experiment, metrics: dict[str, Any]) -> str:
     """The metrics of a result in one line."""
-    names = [*task.COLUMNS, *(name for columns in task.REFERENCES.values() for name in columns.values())]
-    return "  ".join(f"{name} {metrics[name]:.4f}" for name in names if isinstance(metrics.get(name), float))
+    table = experiment.table
+    names = {**table.columns, **{name: name for row in table.references.values() for name in row.values()}}
+    return "; ".join(
+        f"{text} {metrics[name]:.4f}" for name, text in names.items() if isinstance(metrics.get(name), float)
+    )
 
 
-def draw(task: ModuleType, names: list[str], runs: list[Folder], into: Folder) -> None:
-    """Draw figures of the runs into a folder and say where they are."""
+def save_figures(experiment: Experiment, names: list[str], runs: list[RunFolder], into: RunFolder) -> None:
+    """Plot figures of the runs into a folder and report where they are."""
     for name in names:
-        figure = task.FIGURES[name](runs)
-        if figure is None:  # it needs a kind of network that is not among them, or a checkpoint that was not kept
-            say(f"  no figure {name}: none of these runs has what it shows")
+        figure = experiment.figures[name](runs)
+        if figure is None:  # it needs a kind of network that is not among them, or weights that were not kept
+            report(f"  no figure {name}: none of these runs has what it shows")
         else:
-            say(f"  figure: {into.draw(name, figure)}")
+            report(f"  figure: {into.save_figure(name, figure)}")

@@ -1,7 +1,7 @@
-"""Mixtures of Gaussians on sets of points: drawing them, their likelihood, EM, and how well two labellings agree.
+"""Mixtures of Gaussians on sets of points: sampling, likelihood, EM, and the agreement of two labelings.
 
-Plain NumPy in float64, in batches: points X (B, n, D), a mask (B, n) of those that are there, and mixtures of k
-components for each of the B sets.  A set's likelihood is always log p(X) / n, the mean over its points.
+Plain NumPy in float64, in batches: points X (B, n, D), a mask (B, n), and a mixture of k components for each of the B
+sets.  A set's log-likelihood is always log p(X) / n, the mean over its points.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SIGMA_FLOOR = 1e-3  # a component that sits on one point alone would have σ = 0 and an infinite likelihood
+SIGMA_FLOOR = 1e-3  # a component on a single point would have σ = 0 and infinite likelihood
 
 
 @dataclass(frozen=True)
@@ -23,18 +23,18 @@ class Mixture:
     sigma: np.ndarray  # (B, k, D)
 
 
-def draw(
+def sample(
     rng: np.random.Generator, sizes: np.ndarray, *, k: int, spread: float = 4.0, sigma: float = 0.3, D: int = 2
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Mixture]:
-    """The paper's process, for B sets of the given sizes: points, mask, labels and the mixtures that they come from.
+    """The paper's process, for B sets of the given sizes: points, mask, labels, and the mixtures they are sampled from.
 
     μ ~ Unif(−4, 4)ᴰ,     π ~ Dir(1, …, 1),     z ~ Categorical(π),     x ~ N(μ_z, 0.3² I)
     """
     B, n = len(sizes), int(max(sizes))
     mu = rng.uniform(-spread, spread, size=(B, k, D))
     pi = rng.dirichlet(np.ones(k), size=B)
-    places = rng.uniform(size=(B, n, 1))
-    labels = (places > np.cumsum(pi, axis=1)[:, None, :-1]).sum(axis=-1)  # (B, n): the interval that a place falls in
+    u = rng.uniform(size=(B, n, 1))
+    labels = (u > np.cumsum(pi, axis=1)[:, None, :-1]).sum(axis=-1)  # (B, n): inverse transform sampling
     mask = np.arange(n) < np.asarray(sizes)[:, None]
     X = np.take_along_axis(mu, labels[..., None], axis=1) + sigma * rng.standard_normal((B, n, D))
     X[~mask] = 0
@@ -46,7 +46,7 @@ def draw(
 def joint(X: np.ndarray, mixture: Mixture) -> np.ndarray:
     """log πⱼ N(xᵢ; μⱼ, σⱼ) for every point and component: (B, n, k)
 
-    The square is opened, −½ ((x − μ) / σ)² = x μ/σ² − ½ x²/σ² − ½ μ²/σ², so that two matrix products do the work.
+    The square is expanded, −½ ((x − μ) / σ)² = x μ/σ² − ½ x²/σ² − ½ μ²/σ², so that it takes two matrix products.
     """
     precision = mixture.sigma**-2.0  # (B, k, D)
     quadratic = X @ (mixture.mu * precision).swapaxes(1, 2) - 0.5 * np.square(X) @ precision.swapaxes(1, 2)
@@ -60,7 +60,7 @@ def log_likelihood(X: np.ndarray, mask: np.ndarray, mixture: Mixture) -> np.ndar
 
 
 def _expect(X: np.ndarray, mask: np.ndarray, mixture: Mixture) -> tuple[np.ndarray, np.ndarray]:
-    """The responsibilities rᵢⱼ = πⱼ N(xᵢ; μⱼ, σⱼ) / p(xᵢ) of points that are there, and log p(X) / n."""
+    """The responsibilities rᵢⱼ = πⱼ N(xᵢ; μⱼ, σⱼ) / p(xᵢ) of unmasked points, and log p(X) / n."""
     r = joint(X, mixture)
     top = r.max(axis=-1, keepdims=True)
     r = np.exp(r - top)
@@ -74,21 +74,21 @@ def assign(X: np.ndarray, mixture: Mixture) -> np.ndarray:
     return joint(X, mixture).argmax(axis=-1)
 
 
-# ---- expectation maximisation -------------------------------------------------------------------------------------
+# ---- expectation maximization ---------------------------------------------------------------------------------------
 
 
 def em_step(X: np.ndarray, mask: np.ndarray, mixture: Mixture, floor: float = SIGMA_FLOOR) -> Mixture:
-    """One round of EM, which never makes a set less likely.
+    """One step of EM, which never decreases the likelihood.
 
-    E:  rᵢⱼ = πⱼ N(xᵢ; μⱼ, σⱼ) / Σⱼ …          how much of point i belongs to component j
+    E:  rᵢⱼ = πⱼ N(xᵢ; μⱼ, σⱼ) / Σⱼ …          the share of point i that belongs to component j
     M:  nⱼ = Σᵢ rᵢⱼ,   πⱼ = nⱼ / n,   μⱼ = Σᵢ rᵢⱼ xᵢ / nⱼ,   σⱼ² = Σᵢ rᵢⱼ (xᵢ − μⱼ)² / nⱼ
 
-    A component that owns nothing keeps its place and gets π = 0; no σ becomes smaller than the floor.
+    A component without points keeps its μ and σ and gets π = 0; no σ falls below the floor.
     """
-    return _maximise(X, mask, mixture, _expect(X, mask, mixture)[0], floor)
+    return _maximize(X, mask, mixture, _expect(X, mask, mixture)[0], floor)
 
 
-def _maximise(X: np.ndarray, mask: np.ndarray, mixture: Mixture, r: np.ndarray, floor: float) -> Mixture:
+def _maximize(X: np.ndarray, mask: np.ndarray, mixture: Mixture, r: np.ndarray, floor: float) -> Mixture:
     """The M step, from responsibilities r (B, n, k)."""
     owned = r.sum(axis=1)  # nⱼ: (B, k)
     share = (r / np.maximum(owned, np.finfo(float).tiny)[:, None]).swapaxes(1, 2)  # (B, k, n)
@@ -109,16 +109,16 @@ def em(
     limit: int = 300,
     floor: float = SIGMA_FLOOR,
 ) -> Mixture:
-    """EM for each set until a round gains less than the tolerance, or for so many rounds."""
+    """EM on each set until a step gains less than the tolerance, for at most `limit` steps."""
     final = Mixture(mixture.log_pi.copy(), mixture.mu.copy(), mixture.sigma.copy())
-    going, before = np.arange(len(X)), np.full(len(X), -np.inf)  # the sets that still gain
+    going, before = np.arange(len(X)), np.full(len(X), -np.inf)  # the sets that still improve
     for _ in range(limit):
         r, log_p = _expect(X[going], mask[going], mixture)
         gains = log_p - before >= tolerance
         going, before, r, mixture = going[gains], log_p[gains], r[gains], _take(mixture, gains)
         if not len(going):
             break
-        mixture = _maximise(X[going], mask[going], mixture, r, floor)
+        mixture = _maximize(X[going], mask[going], mixture, r, floor)
         final.log_pi[going], final.mu[going], final.sigma[going] = mixture.log_pi, mixture.mu, mixture.sigma
     return final
 
@@ -130,7 +130,7 @@ def _take(mixture: Mixture, which: np.ndarray) -> Mixture:
 def em_from_points(
     rng: np.random.Generator, X: np.ndarray, mask: np.ndarray, k: int, *, restarts: int = 5, floor: float = SIGMA_FLOOR
 ) -> tuple[np.ndarray, Mixture]:
-    """EM to convergence from k-means++ centres, the best of several starts for each set: likelihoods and mixtures."""
+    """EM to convergence from k-means++ centers, the best of several starts for each set: likelihoods and mixtures."""
     best, values = None, np.full(len(X), -np.inf)
     for _ in range(restarts):
         mu = _plus_plus(rng, X, mask, k)
@@ -144,17 +144,17 @@ def em_from_points(
 
 
 def _plus_plus(rng: np.random.Generator, X: np.ndarray, mask: np.ndarray, k: int) -> np.ndarray:
-    """k points of each set as centres, each drawn in proportion to its squared distance from those before it."""
+    """k points of each set as centers, each sampled in proportion to its squared distance from those before it."""
     weight = mask.astype(float)  # the first: any point
-    centres = []
+    centers = []
     for _ in range(k):
-        weight = np.where(weight.sum(axis=1, keepdims=True) > 0, weight, mask)  # any, if all points are centres
+        weight = np.where(weight.sum(axis=1, keepdims=True) > 0, weight, mask)  # any point, if all are centers
         total = np.cumsum(weight, axis=1)
         chosen = (total <= rng.uniform(size=(len(X), 1)) * total[:, -1:]).sum(axis=1).clip(max=X.shape[1] - 1)
-        centres.append(X[np.arange(len(X)), chosen])
-        distance = np.square(X - centres[-1][:, None]).sum(axis=-1) * mask
-        weight = distance if len(centres) == 1 else np.minimum(weight, distance)
-    return np.stack(centres, axis=1)
+        centers.append(X[np.arange(len(X)), chosen])
+        distance = np.square(X - centers[-1][:, None]).sum(axis=-1) * mask
+        weight = distance if len(centers) == 1 else np.minimum(weight, distance)
+    return np.stack(centers, axis=1)
 
 
 def _choose(which: np.ndarray, a: Mixture, b: Mixture) -> Mixture:
@@ -165,19 +165,19 @@ def _choose(which: np.ndarray, a: Mixture, b: Mixture) -> Mixture:
     )
 
 
-# ---- agreement of two labellings ----------------------------------------------------------------------------------
+# ---- agreement of two labelings -------------------------------------------------------------------------------------
 
 
 def adjusted_rand_index(a: np.ndarray, b: np.ndarray) -> float:
-    """How well two labellings of the same points agree: 1 up to a renaming of the labels, about 0 by chance.
+    """The agreement of two labelings of the same points: 1 up to renaming the labels, about 0 by chance.
 
-    With C₂(x) = x (x − 1) / 2 pairs, counts nᵢⱼ of points labelled i and j, and their sums aᵢ and bⱼ:
+    With C₂(x) = x (x − 1) / 2, counts nᵢⱼ of points labeled i and j, and their row and column sums aᵢ and bⱼ:
 
     ARI = (Σ C₂(nᵢⱼ) − E) / (½ (Σ C₂(aᵢ) + Σ C₂(bⱼ)) − E),     E = Σ C₂(aᵢ) Σ C₂(bⱼ) / C₂(n)
     """
     a, b = np.asarray(a).ravel(), np.asarray(b).ravel()
     if a.shape != b.shape:
-        raise ValueError(f"two labellings must be of the same points, given {a.size} and {b.size} labels")
+        raise ValueError(f"two labelings must be of the same points, given {a.size} and {b.size} labels")
     _, a = np.unique(a, return_inverse=True)
     _, b = np.unique(b, return_inverse=True)
     counts = np.zeros((a.max(initial=-1) + 1, b.max(initial=-1) + 1))

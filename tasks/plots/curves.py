@@ -1,4 +1,4 @@
-"""What the figures share: how an architecture is drawn, and learning curves."""
+"""What the figures share: a line style for each architecture, and learning curves."""
 
 from __future__ import annotations
 
@@ -11,69 +11,70 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from minisets.architectures import parse
-from tasks.harness.experiment import TASKS, find_task
 from tasks.harness.options import data_used
-from tasks.harness.run_folder import Folder
+from tasks.harness.run_folder import RunFolder
 
 matplotlib.rcParams["svg.hashsalt"] = "minisets"  # the same figure, the same file
-COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # told apart by most eyes
+COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # safe for color blindness
 
 _ENCODERS = {"rff": "#444444", "rffp-mean": "#aa7722", "rffp-max": "#ccaa22", "sab": "#cc3311", "isab": "#0077bb"}
 _POOLINGS = {"pma": "-", "dotprod": ":", "pooling": "--"}
-_KINDS = {"mean": "#444444", "sum": "#aa7722", "max": "#228833"}
+_POOLING_KINDS = {"mean": "#444444", "sum": "#aa7722", "max": "#228833"}
 _BLUES = {1: "#88ccaa", 2: "#44aa99", 4: "#117766", 8: "#99aaee", 16: "#66bbee", 32: "#0077bb", 64: "#003366"}  # by m
 _REDS = {1: "#cc3311", 2: "#ee7733", 4: "#ee3377", 8: "#882255"}  # by the number of seeds after SABs
 
 
-def look(label: str) -> dict[str, Any]:
-    """Colour by encoder (and kind of pooling), line by pooling, so that thirteen curves can be told apart."""
-    if label in TASKS:  # the one network of a task that has no table of architectures
-        return {"color": _BLUES[32], "label": label}
-    row = parse(label)
+def line_style(label: str) -> dict[str, Any]:
+    """Color by encoder (and kind of pooling), dashes by pooling, so that thirteen curves can be told apart."""
+    try:
+        row = parse(label)
+    except ValueError:  # not an architecture of the paper: a color that its name decides
+        return {"color": COMPONENTS[sum(label.encode()) % len(COMPONENTS)], "label": label}
     seeds = _REDS.get(row.k) if row.encoder == "sab" else None
-    color = _KINDS.get(row.kind) or _BLUES.get(row.m) or seeds or _ENCODERS[row.encoder]
+    color = _POOLING_KINDS.get(row.kind) or _BLUES.get(row.m) or seeds or _ENCODERS[row.encoder]
     return {"color": color, "linestyle": _POOLINGS[row.pooling], "label": label}
 
 
-def by_label(runs: list[Folder]) -> dict[str, list[Folder]]:
+def by_label(runs: list[RunFolder]) -> dict[str, list[RunFolder]]:
     """Runs of each architecture, in the order of the paper's table."""
-    groups: dict[str, list[Folder]] = {}
+    groups: dict[str, list[RunFolder]] = {}
     for run in runs:
-        groups.setdefault(getattr(run.options(), "arch", run.about()["task"]), []).append(run)
-    order = find_task(runs[0].about()["task"]).LABELS
+        groups.setdefault(getattr(run.options(), "arch", run.experiment.name), []).append(run)
+    order = runs[0].experiment.rows
     return dict(sorted(groups.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 
 
-def protocol(runs: list[Folder]) -> str:
-    """How they were trained, for a title: presets and steps, and the data where there is a choice of it."""
+def protocol(runs: list[RunFolder]) -> str:
+    """How the runs were trained, for a title: presets, steps, and the data where there is a choice."""
     kinds = set()
     for run in runs:
         config = run.options()
         style, data = getattr(config, "style", ""), data_used(config)
-        said = [f"preset {run.about()['preset']}", f"{config.steps:,} steps", f"style {style}" if style else "", data]
-        kinds.add(", ".join(filter(None, said)))
+        preset, steps = run.manifest()["preset"], getattr(config, "steps", None)
+        parts = [f"preset {preset}", f"{steps:,} steps" if steps else "", f"style {style}" if style else "", data]
+        kinds.add(", ".join(filter(None, parts)))
     return "; ".join(sorted(kinds))
 
 
 def learning_curves(
     panels: dict[str, tuple[str, float]], *, scale: str = "linear", references: dict[str, str] | None = None
-) -> Callable[[list[Folder]], Figure]:
-    """A figure of metrics against steps: for each metric a panel, with its axis label and the factor to draw it by.
+) -> Callable[[list[RunFolder]], Figure]:
+    """A figure of metrics against steps: one panel per metric, given its axis label and a factor.
 
-    References are metrics of the result, such as the oracle's, drawn as horizontal lines.
+    References are metrics of the result, such as the oracle's, plotted as horizontal lines.
     """
 
-    def draw(runs: list[Folder]) -> Figure:
+    def plot(runs: list[RunFolder]) -> Figure:
         figure = Figure(figsize=(5.2 * len(panels) + 2.4, 4.2), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
-        result = next((run.outcome()["metrics"] for run in runs if run.result.exists()), {})
+        result = next((run.result()["metrics"] for run in runs if run.finished()), {})
         known = {text: result[key] for text, key in (references or {}).items() if key in result}
         for axis, (name, (title, factor)) in zip(axes, panels.items(), strict=True):
             curves = [_curve(axis, label, group, name, factor) for label, group in by_label(runs).items()]
             for text, height in known.items():
                 axis.axhline(height, color="#999999", linewidth=1, label=text)
             later = np.concatenate([curve[len(curve) // 10 :] for curve in curves])
-            if scale == "linear" and len(later):  # the first steps, far off, would press the rest together
+            if scale == "linear" and len(later):  # the first steps are far off and would compress the rest
                 low, high = min([*later, *known.values()]), max([*later, *known.values()])
                 axis.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low) + 1e-9)
             axis.set(xlabel="step", ylabel=title, yscale=scale)
@@ -83,15 +84,15 @@ def learning_curves(
         figure.suptitle(f"Learning curves ({protocol(runs)})", fontsize=10)
         return figure
 
-    return draw
+    return plot
 
 
-def _curve(axis: Axes, label: str, runs: list[Folder], name: str, factor: float) -> np.ndarray:
-    """The mean over seeds as a line, from the smallest to the largest as a band; the mean's values."""
-    curves = [{line["step"]: line[name] for line in run.lines() if name in line} for run in runs]
+def _curve(axis: Axes, label: str, runs: list[RunFolder], name: str, factor: float) -> np.ndarray:
+    """Plot the mean over seeds as a line and the range as a band; returns the mean."""
+    curves = [{line["step"]: line[name] for line in run.metrics() if name in line} for run in runs]
     steps = sorted(set.intersection(*(set(curve) for curve in curves)))
     heights = factor * np.array([[curve[step] for step in steps] for curve in curves])  # (seeds, steps)
-    style = look(label)
+    style = line_style(label)
     axis.plot(steps, heights.mean(axis=0), **style, linewidth=1.4)
     if len(curves) > 1:
         axis.fill_between(

@@ -1,0 +1,1 @@
+"""minisets selftest: every kernel, op and block on this machine, against float64 on the CPU."""

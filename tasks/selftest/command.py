@@ -31,8 +31,10 @@ from minisets import ISAB, SAB
 from minisets.fast.blocks import linear, residual_norm
 from minisets.optim import Adam
 from tasks.harness import machine
-from tasks.harness.options import Parser, UsageError, reader
-from tasks.harness.run_folder import Folder, environment
+from tasks.harness.errors import UsageError
+from tasks.harness.machine import environment
+from tasks.harness.parser import Parser, reader
+from tasks.harness.run_folder import RunFolder
 from tasks.selftest import kernel_cases as kernels
 from tasks.selftest.network_cases import D_IN, SUBJECTS, Subject
 
@@ -179,7 +181,7 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"--device {given.device}: {error}") from None
     found = select(given.device, given.only)
     out = given.out or Path("runs/selftest") / f"{given.device.replace(':', '')}.json"
-    Folder(out.parent).make()  # better refused now than after minutes
+    RunFolder(out.parent).make()  # better refused now than after minutes
     about = machine.describe(given.device)
     for name, value in about.items():
         print(f"{name}: {value}")
@@ -193,7 +195,7 @@ def main(argv: list[str]) -> int:
         "times": times,
         "tolerances": kernels.TOLERANCES,
     }
-    Folder(out.parent).write(out, report | {"passed": not wrong, **environment()})
+    RunFolder(out.parent).write(out, report | {"passed": not wrong, **environment()})
     for text in wrong:
         print(f"WRONG  {text}")
     count = len(DTYPES) * sum(group["cases"] for group in groups)

@@ -14,8 +14,8 @@ from autograd.kernels.registry import DTYPES, KERNELS
 from tasks import runtime
 from tasks.data.standins import shapes
 from tasks.harness.cli import main
-from tasks.harness.experiment import TASKS
-from tasks.harness.run_folder import Folder
+from tasks.harness.experiment import NAMES
+from tasks.harness.run_folder import RunFolder
 from tasks.selftest import kernel_cases as cases
 from tasks.selftest.command import block_error, op_error
 from tasks.selftest.network_cases import SUBJECTS, Subject
@@ -110,8 +110,8 @@ def few_shapes(monkeypatch: pytest.MonkeyPatch):
 def trained(task: str, folder: Path, *options: str) -> tuple[list[float], dict[str, np.ndarray]]:
     """The losses of three steps, and the optimizer's running means of the gradients after them."""
     train(task, "ISAB (4) + PMA", "--steps", 3, "--log-every", 1, "--out", folder, *options)
-    losses = [line["loss"] for line in Folder(folder).lines()]
-    with np.load(Folder(folder).checkpoint) as stored:
+    losses = [line["loss"] for line in RunFolder(folder).metrics()]
+    with np.load(RunFolder(folder).checkpoint) as stored:
         kept = [name for name in stored.files if name.startswith(("optimizer/m.", "optimizer/u."))]  # Adam's, SGD's
         return losses, {name: stored[name] for name in kept}
 
@@ -146,7 +146,7 @@ def test_runtime(name: str):
 
 
 def test_every_trainer_is_tried():
-    assert set(TASKS) == {*TRAINERS, "runtime"}
+    assert set(NAMES) == {*TRAINERS, "runtime"}
 
 
 def test_arrays_on_the_left_of_a_tensor():

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.tasks.test_vgg import arrays
 
 from autograd import Tensor, backend
 from tasks import clustering, image_clustering
 from tasks.data import DataError, features
 from tasks.data.features import Features
 from tasks.harness.cli import main
-from tasks.harness.options import UsageError
-from tasks.harness.run import TEST, TRAINING, stream
-from tasks.harness.run_folder import Folder
+from tasks.harness.errors import UsageError
+from tasks.harness.run import TEST, TRAINING, rng_for
+from tasks.harness.run_folder import RunFolder
 from tasks.image_clustering import SIGMA_FLOOR, Config, Pool, network
 from tasks.metrics import mixtures
 from tasks.metrics.mixtures import Mixture
 from tests.tasks.data.test_cifar100 import some
+from tests.tasks.test_vgg import arrays
 
 TINY = ["--n-min", "10", "--n-max", "20", "--batch", "2", "--validation-sets", "2", "--test-sets", "4"]
 TINY += ["--em-restarts", "1", "--evaluate-every", "4", "--log-every", "2", "--save-every", "3"]
@@ -43,10 +43,10 @@ def config(**options) -> Config:
 
 def test_sets_are_drawn_as_the_paper_says():
     """n ~ Unif, four different classes, n different images of them, each labelled by its class."""
-    pool, labels = Pool(config()), features.synthetic().labels
+    pool, labels = Pool(config()), image_features.synthesize().labels
     sizes, classes, shares = [], [], []
     for step in range(60):
-        which, mask, kind = pool.draw(config(), stream(0, TRAINING, step), 10, ragged=True)
+        which, mask, kind = pool.draw(config(), rng_for(0, TRAINING, step), 10, ragged=True)
         for images, present, z in zip(which, mask, kind, strict=True):
             images, z = images[present], z[present]
             assert len(set(images)) == len(images) and set(z) <= {0, 1, 2, 3}
@@ -62,11 +62,11 @@ def test_sets_are_drawn_as_the_paper_says():
 
 def test_a_batch_has_one_size_and_depends_on_seed_and_step_alone():
     pool = Pool(config())
-    which, mask, _ = pool.draw(config(), stream(3, TRAINING, 7), 5, ragged=False)
+    which, mask, _ = pool.draw(config(), rng_for(3, TRAINING, 7), 5, ragged=False)
     assert mask.all()
-    np.testing.assert_array_equal(which, pool.draw(config(), stream(3, TRAINING, 7), 5, ragged=False)[0])
-    assert not np.array_equal(which[0, :10], pool.draw(config(), stream(3, TRAINING, 8), 5, ragged=False)[0][0, :10])
-    first, second = (next(pool.unseen(config(seed=seed), TEST, 3)) for seed in (0, 1))
+    np.testing.assert_array_equal(which, pool.draw(config(), rng_for(3, TRAINING, 7), 5, ragged=False)[0])
+    assert not np.array_equal(which[0, :10], pool.draw(config(), rng_for(3, TRAINING, 8), 5, ragged=False)[0][0, :10])
+    first, second = (next(pool.eval_batches(config(seed=seed), TEST, 3)) for seed in (0, 1))
     for a, b in zip(first, second, strict=True):  # test sets do not depend on the seed
         np.testing.assert_array_equal(a, b)
     assert first[0].shape[0] == 3 and (first[0][~first[1]] == 0).all()
@@ -129,12 +129,12 @@ def test_the_order_of_the_images_does_not_matter(arch: str):
 def test_a_step_on_every_device(device: str):
     mine = config(device=device, arch="ISAB (4) + PMA")
     net, pool = network(mine), Pool(mine)
-    which, *_ = pool.draw(mine, stream(0, TRAINING), 2, ragged=False)
+    which, *_ = pool.draw(mine, rng_for(0, TRAINING), 2, ragged=False)
     X = Tensor(pool.on_device[backend.to_device(which, device)])
     loss = -clustering.mean_log_likelihood(X, None, net(X), SIGMA_FLOOR)
     loss.backward()
     assert X.device == net.head.weight.device and np.isfinite(backend.to_host(net.head.weight.grad)).all()
-    scores = clustering.evaluate(net, pool.unseen(mine, TEST, 2), SIGMA_FLOOR)
+    scores = clustering.evaluate(net, pool.eval_batches(mine, TEST, 2), SIGMA_FLOOR)
     assert all(map(math.isfinite, scores.values()))
 
 
@@ -147,7 +147,7 @@ def test_it_learns_and_draws(tmp_path: Path, capsys):
     assert main(["train", "image_clustering", *words, "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "synthetic stand-in" in said and (tmp_path / "clusters.png").exists()
-    curve = [line for line in Folder(tmp_path).lines() if "ARI0" in line]
+    curve = [line for line in RunFolder(tmp_path).metrics() if "ARI0" in line]
     assert curve[-1]["LL0"] > curve[0]["LL0"] + 20 and curve[-1]["ARI0"] > curve[0]["ARI0"] + 0.05
     metrics = json.loads((tmp_path / "result.json").read_text())["metrics"]
     assert metrics["LL1"] > metrics["LL0"] and metrics["oracle LL"] > metrics["LL0"] and metrics["oracle"] > 0.4
@@ -182,8 +182,8 @@ def test_which_features_are_taken(tmp_path: Path, monkeypatch):
     assert Config().data == "synthetic" and Config().folder() is None
     with pytest.raises(DataError, match=r"holds no features of images: .*python -m tasks.vgg makes them"):
         Config(data="cifar100").check()
-    features.save(features.place(), {"train": some(4_000)}, {"data": "cifar100", "accuracy": 0.7})
-    assert Config().data == "cifar100" and Config().folder() == features.place()
+    features.save(features.default_folder(), {"train": some(4_000)}, {"data": "cifar100", "accuracy": 0.7})
+    assert Config().data == "cifar100" and Config().folder() == features.default_folder()
     with pytest.raises(UsageError, match="there are 100 classes, of which some 4 have only"):
         Config().check()
     Config(n_min=50, n_max=60).check()

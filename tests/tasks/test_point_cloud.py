@@ -15,9 +15,10 @@ from tasks.data.standins import shapes
 from tasks.data.surfaces import Clouds
 from tasks.harness import tables
 from tasks.harness.cli import main
-from tasks.harness.options import departures
-from tasks.harness.run import Interrupted, Run
-from tasks.harness.run_folder import Folder
+from tasks.harness.errors import Interrupted
+from tasks.harness.options import deviations
+from tasks.harness.run import Run
+from tasks.harness.run_folder import RunFolder
 from tasks.point_cloud import Config, augment, draw, network, take
 
 TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "evaluation_shapes": 20, "log_every": 4}
@@ -29,7 +30,7 @@ def few(monkeypatch):
     monkeypatch.setattr(shapes, "EACH", {"train": 10, "test": 4})
 
 
-def same_bits(a: Folder, b: Folder) -> None:
+def same_bits(a: RunFolder, b: RunFolder) -> None:
     with np.load(a.checkpoint, allow_pickle=False) as first, np.load(b.checkpoint, allow_pickle=False) as second:
         assert first.files == second.files
         for name in first.files:
@@ -188,7 +189,7 @@ def test_from_5000_points_on_the_network_is_that_of_the_text(monkeypatch, tmp_pa
 
 
 def train_tiny(path: Path, run: type[Run] = Run, **options) -> dict:
-    config, folder = Config(**TINY | options), Folder(path)
+    config, folder = Config(**TINY | options), RunFolder(path)
     if not folder.config.exists():
         folder.begin("point_cloud", "quick", config)
     metrics = point_cloud.train(config, run(folder, config, config.arch))
@@ -199,7 +200,7 @@ def train_tiny(path: Path, run: type[Run] = Run, **options) -> dict:
 @pytest.mark.parametrize("label", ["rFF + Pooling", "ISAB (16) + PMA"])
 def test_it_learns(label: str, tmp_path: Path):
     result = train_tiny(tmp_path / "run", arch=label, steps=300, drop_every=200, evaluate_every=100)
-    losses = [line["loss"] for line in Folder(tmp_path / "run").lines() if "loss" in line]
+    losses = [line["loss"] for line in RunFolder(tmp_path / "run").metrics() if "loss" in line]
     assert losses[0] > 2.3 and np.mean(losses[-5:]) < losses[0] - 0.4  # from about log 16 = 2.8
     assert result["accuracy"] > 0.25  # four times that of a guess
     counts = result["confusion"]
@@ -232,7 +233,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
         with pytest.raises(error):
             train_tiny(tmp_path / kind.__name__, run=kind, **options)
         assert train_tiny(tmp_path / kind.__name__, **options) == straight
-        same_bits(Folder(tmp_path / "straight"), Folder(tmp_path / kind.__name__))
+        same_bits(RunFolder(tmp_path / "straight"), RunFolder(tmp_path / kind.__name__))
 
 
 def test_a_step_on_the_device(device: str, tmp_path: Path):
@@ -314,8 +315,8 @@ def test_a_corrupt_file_names_itself(real: Path, tmp_path: Path, capsys):
 # ---- tables and figures ---------------------------------------------------------------------------------------------
 
 
-def finished(path: Path, accuracy: float, **options) -> Folder:
-    folder = Folder(path)
+def finished(path: Path, accuracy: float, **options) -> RunFolder:
+    folder = RunFolder(path)
     folder.begin("point_cloud", "quick", Config(data="modelnet40", **options))
     folder.write(folder.result, {"metrics": {"accuracy": accuracy}, "seconds": 9.0})
     return folder
@@ -342,7 +343,7 @@ def test_the_table_has_rows_for_each_number_of_points(tmp_path: Path):
 
 def test_the_quick_preset_says_where_it_departs():
     quick = Config(data="modelnet40", **point_cloud.PRESETS["quick"])
-    assert departures(quick) == {"style": ("authors", "paper"), "drop_every": (700, 20_000)}
+    assert deviations(quick) == {"style": ("authors", "paper"), "drop_every": (700, 20_000)}
 
 
 @pytest.mark.parametrize("label", [*point_cloud.LABELS, "ISAB (4) + Dotprod", "rFF + Pooling (mean)", "rFF + PMA (2)"])
@@ -360,7 +361,7 @@ def test_the_weights_of_points(label: str):
 
 def test_figures_without_checkpoints(tmp_path: Path):
     train_tiny(tmp_path / "run", arch="rFF + Pooling", steps=2)
-    run = Folder(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     assert len(point_cloud.cloud_figure([run]).axes) == 9 + 1  # nine shapes and the bar of colours
     run.checkpoint.unlink()
     assert point_cloud.cloud_figure([run]) is None

@@ -12,7 +12,7 @@ from autograd.forms import plain_forms
 from tasks import runtime
 from tasks.harness import machine
 from tasks.harness.run import Run
-from tasks.harness.run_folder import Folder
+from tasks.harness.run_folder import RunFolder
 from tests.helpers.commandline import ENVIRONMENT
 
 
@@ -42,7 +42,7 @@ def test_memory_grows_with_the_square_for_sab_and_with_n_for_isab():
 
 def test_what_was_measured_is_not_measured_again(tmp_path: Path, capsys):
     config = runtime.Config(seconds=1e-3, n_min=5, n_sab=10, n_isab=10, threshold=5)
-    folder = Folder(tmp_path)
+    folder = RunFolder(tmp_path)
     folder.begin("runtime", "quick", config)
     folder.append({"step": 1, "block": "SAB", "n": 5, "forward": 1.0, "both": 2.0, "memory": 7.0})
     result = runtime.train(config, Run(folder, config, "test"))

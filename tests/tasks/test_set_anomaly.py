@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.tasks.harness.test_runs import same_run
 
 from autograd import no_grad
 from tasks import set_anomaly as task
@@ -13,10 +12,11 @@ from tasks.data import DataError
 from tasks.data.standins import faces
 from tasks.data.standins.faces import Faces
 from tasks.harness.cli import main
-from tasks.harness.options import UsageError
-from tasks.harness.run import TEST, TRAINING, VALIDATION, Interrupted, Run, stream
-from tasks.harness.run_folder import Folder
+from tasks.harness.errors import Interrupted, UsageError
+from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
+from tasks.harness.run_folder import RunFolder
 from tasks.set_anomaly import Config
+from tests.tasks.harness.test_runs import same_run
 
 SMALL = {"arch": "rFF + Pooling", "data": "synthetic", "size": 8, "batch": 4, "steps": 12, "train_sets": 20,
          "validation_sets": 5, "test_sets": 10, "evaluate_every": 5, "save_every": 5, "log_every": 3}  # fmt: skip
@@ -25,7 +25,7 @@ DATA = faces.load()
 
 def train(folder: Path, **options) -> dict[str, float]:
     config = Config(**SMALL | options)
-    place = Folder(folder)
+    place = RunFolder(folder)
     if not place.config.exists():
         place.begin("set_anomaly", "quick", config)
     result = task.train(config, Run(place, config, config.arch))
@@ -100,7 +100,7 @@ def test_two_attributes_that_too_few_images_have_are_not_drawn():
 
 
 def test_the_sets_are_the_same_for_every_run_and_no_face_is_in_two_parts():
-    sets = [task.draw(stream(task.SETS_SEED, p), DATA, task.PARTS[p], 50)[0] for p in (TRAINING, VALIDATION, TEST)]
+    sets = [task.draw(rng_for(task.SETS_SEED, p), DATA, task.PARTS[p], 50)[0] for p in (TRAINING, VALIDATION, TEST)]
     assert not any({*a.flat} & {*b.flat} for a, b in ((sets[0], sets[1]), (sets[0], sets[2]), (sets[1], sets[2])))
     a, b = (task.sets_for(Config(**SMALL | {"seed": seed}), TEST, 10) for seed in (0, 1))
     np.testing.assert_array_equal(a.images[a.members], b.images[b.members])
@@ -176,7 +176,7 @@ def test_the_metrics_are_what_they_say():
 def test_it_learns(label: str, tmp_path: Path):
     options = {"size": 16, "lr": 3e-4, "batch": 16, "train_sets": 400, "style": "authors", "test_sets": 200}
     result = train(tmp_path, arch=label, steps=70, log_every=10, evaluate_every=70, **options)
-    losses = [line["loss"] for line in Folder(tmp_path).lines() if "loss" in line]
+    losses = [line["loss"] for line in RunFolder(tmp_path).metrics() if "loss" in line]
     assert losses[-1] < losses[0] - 0.1
     assert result["AUROC"] > 0.6 and result["AUPR of all"] > 0.18  # a guess has 0.5 ± 0.02 and 0.125
     assert result["random AUROC"] == 0.5 and result["random AUPR of all"] == 0.125
@@ -206,7 +206,7 @@ def test_on_a_device(device: str, tmp_path: Path):
         for name, where in (("there", device), ("here", "cpu"))
     )
     assert there == pytest.approx(here, rel=1e-6)
-    losses = [Folder(tmp_path / name).lines()[-1]["loss"] for name in ("there", "here")]
+    losses = [RunFolder(tmp_path / name).metrics()[-1]["loss"] for name in ("there", "here")]
     assert losses[0] == pytest.approx(losses[1], rel=1e-9)
 
 
@@ -224,7 +224,7 @@ def test_command_table_and_figures(tmp_path: Path, capsys):
     guess = lines["Random guess, synthetic stand-in [1]"].split()
     assert guess[5:11] == ["0.5000", "0.5", "0.3397", "0.125", "0.5000", "0.1250"]
     assert "0.5941 ± 0.0170" in lines["SAB + PMA, synthetic stand-in [2]"] and "rFFp-max + Pooling" in lines
-    folders = [Folder(path.parent) for path in sorted(tmp_path.glob("*/result.json"))]
+    folders = [RunFolder(path.parent) for path in sorted(tmp_path.glob("*/result.json"))]
     figure = task.faces_figure(folders)
     assert "choice of SAB + PMA" in figure.get_suptitle() and "synthetic stand-in" in figure.get_suptitle()
     framed = [[bool(axes.patches) for axes in figure.axes[i : i + 8]] for i in range(0, 64, 8)]
@@ -234,7 +234,7 @@ def test_command_table_and_figures(tmp_path: Path, capsys):
 
 def test_no_faces_without_checkpoint_or_data(tmp_path: Path):
     train(tmp_path, steps=1)
-    folder = Folder(tmp_path)
+    folder = RunFolder(tmp_path)
     about = json.loads(folder.config.read_text())
     about["options"]["data"] = "celeba"
     folder.write(folder.config, about)

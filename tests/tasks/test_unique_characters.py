@@ -11,9 +11,10 @@ from minisets.nn import BatchNorm
 from tasks import unique_characters as task
 from tasks.harness import paper
 from tasks.harness.cli import main
-from tasks.harness.options import UsageError, slug
-from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, stream
-from tasks.harness.run_folder import Folder
+from tasks.harness.errors import UsageError
+from tasks.harness.options import slug
+from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
+from tasks.harness.run_folder import RunFolder
 from tasks.plots.curves import look
 from tasks.unique_characters import Config, Sets
 from tests.tasks.data.test_omniglot import tiny  # noqa: F401  a tiny Omniglot, as a fixture
@@ -66,12 +67,14 @@ def test_training_validation_and_test_are_apart():
     parts = task.images_of("synthetic")
     assert len({id(images) for images in parts.values()}) == 3
     assert not {x.tobytes() for x in parts["train"][:, 0]} & {x.tobytes() for x in parts["test"][:, 0]}
-    test, other = ([sets.images for sets in task.unseen(c, TEST, 250, 659)] for c in (config, Config(seed=5, lr=1.0)))
-    assert [len(list(task.unseen(config, purpose, 250, 96))) for purpose in (TEST, VALIDATION)] == [3, 3]
+    test, other = (
+        [sets.images for sets in task.eval_batches(c, TEST, 250, 659)] for c in (config, Config(seed=5, lr=1.0))
+    )
+    assert [len(list(task.eval_batches(config, purpose, 250, 96))) for purpose in (TEST, VALIDATION)] == [3, 3]
     for a, b in zip(test, other, strict=True):
         np.testing.assert_array_equal(a, b)  # the same test sets for every run
-    first = task.draw(config, stream(0, TRAINING, 7), 32, 868)
-    np.testing.assert_array_equal(first.images, task.draw(config, stream(0, TRAINING, 7), 32, 868).images)
+    first = task.draw(config, rng_for(0, TRAINING, 7), 32, 868)
+    np.testing.assert_array_equal(first.images, task.draw(config, rng_for(0, TRAINING, 7), 32, 868).images)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_the_network_is_the_tables():
 
 
 def train(folder: Path, run: type[Run] = Run, **options) -> dict:
-    config, folder = Config(**SMALL | options), Folder(folder)
+    config, folder = Config(**SMALL | options), RunFolder(folder)
     if not folder.config.exists():
         folder.make()
         folder.begin("unique_characters", "quick", config)
@@ -166,7 +169,7 @@ def train(folder: Path, run: type[Run] = Run, **options) -> dict:
 
 def test_it_learns(tmp_path: Path):
     result = train(tmp_path / "run", steps=120, batch=16, lr=2e-3, log_every=20, test_sets=200)
-    losses = [line["loss"] for line in Folder(tmp_path / "run").lines() if "loss" in line]
+    losses = [line["loss"] for line in RunFolder(tmp_path / "run").metrics() if "loss" in line]
     assert losses[-1] < 0.93 * losses[0]
     assert result["Accuracy"] > 1.2 * result["constant"] and result["MAE"] < 1.0
     assert set(result["Accuracy of count"]) == {1, 2, 3, 4, 5}
@@ -188,7 +191,7 @@ def test_resumed_it_ends_with_the_same_bits(tmp_path: Path):
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "b", Killed, **options)
     assert train(tmp_path / "b", **options) == straight
-    assert Folder(tmp_path / "a").lines() == Folder(tmp_path / "b").lines()
+    assert RunFolder(tmp_path / "a").metrics() == RunFolder(tmp_path / "b").metrics()
     with np.load(tmp_path / "a/checkpoint.npz") as a, np.load(tmp_path / "b/checkpoint.npz") as b:
         assert any("running_variance" in name for name in a.files) and a.files == b.files
         for name in a.files:
@@ -232,7 +235,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_all_figures_are_drawn_and_say_what_they_show(runs: Path, capsys):
     assert {path.stem for path in runs.glob("*.png")} == set(task.FIGURES)
-    found = [Folder(path.parent) for path in sorted(runs.glob("*/result.json"))]
+    found = [RunFolder(path.parent) for path in sorted(runs.glob("*/result.json"))]
     for draw in task.FIGURES.values():
         figure = draw(found)
         titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
@@ -245,7 +248,7 @@ def test_all_figures_are_drawn_and_say_what_they_show(runs: Path, capsys):
 
 
 def test_no_figure_of_sets_without_checkpoint_or_data(runs: Path, tmp_path: Path):
-    folder = Folder(tmp_path)
+    folder = RunFolder(tmp_path)
     options = json.loads((runs / "sab-pma1-seed0/config.json").read_text())
     folder.config.write_text(json.dumps(options))
     assert task.sets_figure([folder]) is None
@@ -274,7 +277,7 @@ def test_it_trains_on_omniglot_where_that_is(tiny: dict, tmp_path: Path, capsys)
     assert main(["train", "unique_characters", "--arch", "rFF + PMA", *words, "--out", str(tmp_path / "run")]) == 0
     assert "data: omniglot" in capsys.readouterr().out
     result = json.loads((tmp_path / "run/result.json").read_text())
-    assert result["data"] == result["options"]["data"] == "omniglot" and "data" not in result["departures"]
+    assert result["data"] == result["options"]["data"] == "omniglot" and "data" not in result["deviations"]
 
 
 def test_rows_have_the_papers_numbers_and_can_be_told_apart():

@@ -13,7 +13,7 @@ from autograd import Tensor, backend, cross_entropy
 from tasks import vgg
 from tasks.data import cifar100, features
 from tasks.harness.cli import main
-from tasks.harness.run import TRAINING, stream
+from tasks.harness.run import TRAINING, rng_for
 from tests.helpers.commandline import command
 from tests.tasks.data.test_cifar100 import records
 
@@ -40,7 +40,7 @@ def test_augmented_images_are_moved_and_mirrored():
     X = np.random.default_rng(0).uniform(1, 2, size=(300, 2, 6, 6)).astype("float32")
     around = np.pad(X, ((0, 0), (0, 0), (4, 4), (4, 4)))
     seen = set()
-    for i, view in enumerate(vgg.augmented(X, stream(0, TRAINING))):
+    for i, view in enumerate(vgg.augmented(X, rng_for(0, TRAINING))):
         found = [
             (r, c, mirror)
             for r in range(9)
@@ -106,11 +106,11 @@ def test_real_images_leave_their_features_in_the_data_folder_if_none_are_better(
         (tmp_path / f"data/cifar-100-binary/{part}.bin").write_bytes(records(labels))
     assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
     assert "data: cifar100" in capsys.readouterr().out
-    assert features.load(features.place(), "train").labels.tolist() == [0, 1, 2, 3] * 5
-    vgg.keep(tmp_path / "other", vgg.Config(seed=9), {"test": features.load(features.place(), "test")}, -1.0)
-    assert features.about(features.place())["seed"] == 0  # one that is less accurate does not take its place
+    assert features.load(features.default_folder(), "train").labels.tolist() == [0, 1, 2, 3] * 5
+    vgg.keep(tmp_path / "other", vgg.Config(seed=9), {"test": features.load(features.default_folder(), "test")}, -1.0)
+    assert features.about(features.default_folder())["seed"] == 0  # one that is less accurate does not take its place
     vgg.keep(tmp_path / "other", vgg.Config(seed=9), {"test": features.load(tmp_path / "run/features", "test")}, 2.0)
-    assert features.about(features.place())["seed"] == 9
+    assert features.about(features.default_folder())["seed"] == 9
 
 
 def test_a_damaged_file_shows_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
@@ -137,7 +137,7 @@ def test_bad_requests(words: list[str], said: str, tmp_path: Path):
 
 def test_a_step_on_every_device(device: str):
     config = vgg.Config(data="synthetic", width=2, depth=11, device=device)
-    net, pixels = vgg.network(config), cifar100.synthetic("train", 1).pixels
+    net, pixels = vgg.network(config), texture_images.synthesize("train", 1).pixels
     colours = vgg.Colours(pixels)
     X, z = (backend.to_device(a, device) for a in (colours(pixels[:4], "float32"), np.arange(4)))
     loss = cross_entropy(net(Tensor(X)), labels=z)

@@ -1,0 +1,1 @@
+"""Synthetic stand-ins for the data sets, made from a seed."""

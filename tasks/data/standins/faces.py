@@ -7,10 +7,9 @@ ellipse or band in the face's own coordinates (u to the right, v down, the chin 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
+
+from tasks.data.celeba import Faces
 
 ATTRIBUTES = (
     "Bangs", "Beard", "Bushy_Eyebrows", "Earrings", "Eyeglasses", "Gray_Hair",
@@ -20,16 +19,6 @@ COUNT = 30_000  # faces there are; only those that are asked for are painted
 PARTS = (24_000, 3_000, 3_000)  # for training, validation and test, in this order
 FREQUENCY = 0.35  # of each attribute
 TOGETHER = 128  # faces painted at once
-
-
-@dataclass(frozen=True)
-class Faces:
-    """Images of faces with their attributes, the real ones or the stand-in's."""
-
-    names: tuple[str, ...]  # of the attributes
-    attributes: np.ndarray  # (images, attributes), True where an image has it
-    part: np.ndarray  # (images,): 0 for training, 1 for validation, 2 for test
-    images: Callable[[np.ndarray, int], np.ndarray]  # numbers of images, and a size -> (…, 3, size, size) of uint8
 
 
 def load(seed: int = 0) -> Faces:

@@ -20,7 +20,7 @@ INK = 1.4  # a line that crosses a pixel straight, once, blackens it
 
 
 @functools.cache
-def synthesise(seed: int = 0) -> Split:
+def synthesize(seed: int = 0) -> Split:
     """{"train", "validation", "test"}: images (characters, 20, 28, 28) of float32 from 0, paper, to 1, ink."""
     rng = np.random.default_rng([seed, 1623])
     return {part: draw(rng, characters(rng, count)) for part, count in CHARACTERS.items()}

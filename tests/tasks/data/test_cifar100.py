@@ -13,7 +13,7 @@ import pytest
 from tasks.data import DataError, cifar100, features
 from tasks.data.cifar100 import RECORD, Images
 from tasks.data.features import Features
-from tasks.harness.options import UsageError
+from tasks.harness.errors import UsageError
 
 
 def records(labels: list[int], seed: int = 0) -> bytes:
@@ -203,7 +203,7 @@ def test_mutated_features_give_an_array_or_a_sentence(stored: Path):
 def test_standardised_features_have_mean_0_and_variance_1():
     vectors, labels = some(50)
     vectors[:, 7] = 3.0  # never changes
-    got = features.standardise(Features(vectors * 4 + 1, labels)).vectors
+    got = features.standardize(Features(vectors * 4 + 1, labels)).vectors
     np.testing.assert_allclose(got.mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(np.delete(got.std(axis=0), 7), 1, rtol=1e-4)
     assert (got[:, 7] == 0).all()
@@ -213,10 +213,10 @@ def test_standardised_features_have_mean_0_and_variance_1():
 
 
 def test_images_of_the_stand_in_are_those_of_their_seed_and_have_classes():
-    images = cifar100.synthetic("train", 4)
-    np.testing.assert_array_equal(images.pixels, cifar100.synthetic("train", 4).pixels)
+    images = texture_images.synthesize("train", 4)
+    np.testing.assert_array_equal(images.pixels, texture_images.synthesize("train", 4).pixels)
     assert images.pixels.shape == (400, 3, 32, 32) and (np.bincount(images.labels) == 4).all()
-    assert not np.array_equal(images.pixels, cifar100.synthetic("test", 4).pixels)
+    assert not np.array_equal(images.pixels, texture_images.synthesize("test", 4).pixels)
     assert len(np.unique(images.pixels.reshape(400, -1), axis=0)) == 400  # no image twice
     X = images.pixels.mean(axis=(2, 3))  # the mean colour tells families apart, on the whole
     means = np.stack([X[images.labels // 5 == f].mean(axis=0) for f in range(20)])
@@ -225,8 +225,8 @@ def test_images_of_the_stand_in_are_those_of_their_seed_and_have_classes():
 
 
 def test_features_of_the_stand_in_have_classes_and_a_structure_within():
-    vectors, labels = features.synthetic(per_class=20)
-    np.testing.assert_array_equal(vectors, features.synthetic(per_class=20).vectors)
+    vectors, labels = image_features.synthesize(per_class=20)
+    np.testing.assert_array_equal(vectors, image_features.synthesize(per_class=20).vectors)
     assert vectors.shape == (2_000, 512) and vectors.min() == 0 and np.isfinite(vectors).all()
     within = vectors - np.stack([vectors[labels == c].mean(axis=0) for c in range(100)])[labels]
     share = np.linalg.svd(within, compute_uv=False) ** 2

@@ -241,9 +241,9 @@ def test_an_archive_of_very_many_files_is_none_of_omniglot(tmp_path: Path, monke
 
 
 def test_glyphs_have_the_form_of_the_real_thing():
-    parts = glyphs.synthesise(0)
+    parts = glyphs.synthesize(0)
     assert [images.shape for images in parts.values()] == [(868, 20, 28, 28), (96, 20, 28, 28), (659, 20, 28, 28)]
-    assert list(parts) == ["train", "validation", "test"] and glyphs.synthesise(0) is parts
+    assert list(parts) == ["train", "validation", "test"] and glyphs.synthesize(0) is parts
     for images in parts.values():
         assert images.dtype == np.float32 and images.min() == 0 and images.max() == 1
         assert 0.03 < images.mean() < 0.12  # Omniglot has 0.08 of ink
@@ -255,7 +255,7 @@ def test_glyphs_have_the_form_of_the_real_thing():
 
 def test_drawings_of_one_glyph_are_alike_but_not_the_same():
     """The nearest drawing is more often of the same character than chance has it, and yet not always."""
-    images = glyphs.synthesise(0)["test"][:100, :10].reshape(1000, -1)
+    images = glyphs.synthesize(0)["test"][:100, :10].reshape(1000, -1)
     distance = (images**2).sum(axis=1, keepdims=True) - 2 * images @ images.T + (images**2).sum(axis=1)  # squared
     distance += 1000 * np.eye(1000)
     assert np.sort(distance.min(axis=1))[20] > 0.25  # hardly two are the same

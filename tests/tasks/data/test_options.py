@@ -16,8 +16,9 @@ from tasks.data.catalogue import DATA_SETS
 from tasks.harness import experiment as registry
 from tasks.harness import tables
 from tasks.harness.cli import main
-from tasks.harness.options import UsageError, departures, from_json, option
-from tasks.harness.run_folder import Folder
+from tasks.harness.errors import UsageError
+from tasks.harness.options import deviations, from_json, option
+from tasks.harness.run_folder import RunFolder
 from tasks.plots import curves as figures
 
 
@@ -52,11 +53,11 @@ def test_the_first_form_that_exists_is_taken(real: Path):
 
 
 def test_auto_is_what_is_there(real: Path):
-    assert Config().data == Config(data="auto").data == "omniglot" and departures(Config()) == {}
+    assert Config().data == Config(data="auto").data == "omniglot" and deviations(Config()) == {}
     (real / "omniglot/images_evaluation.zip").unlink()  # half of it is not enough
     config = Config()
     assert config.data == "synthetic"
-    assert departures(config) == {"data": ("synthetic stand-in", "omniglot")}
+    assert deviations(config) == {"data": ("synthetic stand-in", "omniglot")}
     assert dataclasses.replace(config, seed=3).data == "synthetic"
 
 
@@ -93,7 +94,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "tasks.tiny", module)
     for user in ("tasks.harness.experiment", "tasks.harness.run_folder", "tasks.harness.train", "tasks.harness.cli"):
-        monkeypatch.setattr(f"{user}.TASKS", (*registry.TASKS[:4], "tiny"))
+        monkeypatch.setattr(f"{user}.NAMES", (*registry.NAMES[:4], "tiny"))
 
 
 def test_results_tables_and_titles_say_stand_in(task, real: Path, tmp_path: Path, capsys):
@@ -104,7 +105,7 @@ def test_results_tables_and_titles_say_stand_in(task, real: Path, tmp_path: Path
     results = {data: json.loads((tmp_path / f"runs/{data}/result.json").read_text()) for data in ("auto", "synthetic")}
     assert [result["data"] for result in results.values()] == ["omniglot", "synthetic stand-in"]
     assert [result["options"]["data"] for result in results.values()] == ["omniglot", "synthetic"]
-    folders = [Folder(tmp_path / "runs" / data) for data in results]
+    folders = [RunFolder(tmp_path / "runs" / data) for data in results]
     assert figures.protocol(folders[:1]) == "preset quick, 4 steps, style paper, omniglot"
     assert figures.protocol(folders[1:]) == "preset quick, 4 steps, style paper, synthetic stand-in"
     labels = [line.split("  ")[0] for line in tables.text("tiny", folders).splitlines()]

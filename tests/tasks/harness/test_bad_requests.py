@@ -11,7 +11,7 @@ import pytest
 
 from tasks.harness import tables
 from tasks.harness.cli import main
-from tasks.harness.run_folder import Folder
+from tasks.harness.run_folder import RunFolder
 from tests.helpers.commandline import ENVIRONMENT, SHORT, command, start
 
 BAD = {
@@ -121,7 +121,7 @@ def test_an_option_that_was_added_since_has_its_default(runs: Path, tmp_path: Pa
         (folder / name).write_text(json.dumps(about))
     words = ["max_regression", "--arch", "SAB + PMA", *SHORT, "--out", str(folder), "--resume"]
     assert main(["train", *words]) == 0
-    both = [Folder(folder), Folder(runs / "max" / "sab-pma-seed1")]
+    both = [RunFolder(folder), RunFolder(runs / "max" / "sab-pma-seed1")]
     assert [row["seeds"] for row in tables.rows("max_regression", both) if "seeds" in row] == [[0, 1]]
 
 

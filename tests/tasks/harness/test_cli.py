@@ -12,9 +12,10 @@ import pytest
 from tasks.clustering import Config as Clustering
 from tasks.harness import paper, tables
 from tasks.harness.cli import main
-from tasks.harness.experiment import TASKS, find_task
-from tasks.harness.options import Settings, UsageError, departures, plain, slug
-from tasks.harness.run_folder import Folder, find
+from tasks.harness.errors import UsageError
+from tasks.harness.experiment import NAMES, find_experiment
+from tasks.harness.options import Settings, deviations, plain, slug
+from tasks.harness.run_folder import RunFolder, find
 from tasks.max_regression import Config as Maximum
 from tests.helpers.commandline import ENVIRONMENT, ROOT, SHORT
 
@@ -23,7 +24,7 @@ from tests.helpers.commandline import ENVIRONMENT, ROOT, SHORT
 
 def test_a_single_run_writes_straight_into_its_folder(runs: Path):
     names = {path.name for path in (runs / "one").iterdir()}
-    figures = {f"{name}.{kind}" for name in find_task("clustering").FIGURES for kind in ("png", "svg")}
+    figures = {f"{name}.{kind}" for name in find_experiment("clustering").FIGURES for kind in ("png", "svg")}
     assert names == figures | {"config.json", "metrics.jsonl", "checkpoint.npz", "progress.json", "result.json"}
     for name in figures:
         assert (runs / "one" / name).read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
@@ -46,7 +47,7 @@ def test_the_configuration_is_enough_to_repeat_the_run(runs: Path, tmp_path: Pat
         assert (tmp_path / "again" / name).read_bytes() == (runs / "one" / name).read_bytes()
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", NAMES)
 def test_every_option_has_help_with_the_papers_value(task: str, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["train", task, "--help"])
@@ -55,9 +56,9 @@ def test_every_option_has_help_with_the_papers_value(task: str, capsys):
     if task != "runtime":
         for flag in ("--steps", "--batch", "--lr", "--seed ", "--seeds", "--device", "--dtype"):
             assert flag in text
-    if find_task(task).LABELS:
+    if find_experiment(task).LABELS:
         assert "--arch" in text and "--style" in text
-        steps = plain(find_task(task).Config.steps)
+        steps = plain(find_experiment(task).Config.steps)
         silent = task == "point_cloud"  # of whose steps the paper only says when the learning rate falls
         said = (
             f"; the paper does not say how many (default: {steps})"
@@ -68,26 +69,26 @@ def test_every_option_has_help_with_the_papers_value(task: str, capsys):
 
 
 def test_the_paper_presets_are_the_papers_protocol():
-    for name in TASKS:
-        task = find_task(name)
+    for name in NAMES:
+        task = find_experiment(name)
         real = {} if "data" not in vars(task.Config) else {"data": task.Config().real}
-        assert departures(task.Config(**task.PRESETS["paper"] | real)) == {}
-        assert departures(task.Config(**task.PRESETS["quick"])) != {} or name == "runtime"
-    assert departures(Maximum(batch=64, lr=1e-4)) == {"batch": (64, 128), "lr": (1e-4, 1e-3)}
+        assert deviations(task.Config(**task.PRESETS["paper"] | real)) == {}
+        assert deviations(task.Config(**task.PRESETS["quick"])) != {} or name == "runtime"
+    assert deviations(Maximum(batch=64, lr=1e-4)) == {"batch": (64, 128), "lr": (1e-4, 1e-3)}
 
 
 def test_presets_choose_the_rows():
     from tasks.harness.train import _asked_for
 
     for name in ("max_regression", "clustering", "clustering_large"):
-        task = find_task(name)
+        task = find_experiment(name)
         paper_rows = _asked_for(name, task, "paper", {}, 1, None)
         assert [plan.config.arch for plan in paper_rows] == list(task.LABELS)
         quick = [plan.config.arch for plan in _asked_for(name, task, "quick", {}, 2, None)]
         assert len(quick) == 2 * len(task.QUICK_LABELS) and set(quick) <= set(task.LABELS)
         everything = _asked_for(name, task, "quick", {"arch": ["all"]}, 1, None)
         assert len({plan.folder.path for plan in everything}) == len(task.LABELS)
-    assert len(find_task("clustering").LABELS) == 13
+    assert len(find_experiment("clustering").LABELS) == 13
 
 
 def test_numbers_may_be_written_as_people_do(tmp_path: Path):
@@ -104,7 +105,7 @@ def test_numbers_may_be_written_as_people_do(tmp_path: Path):
         str(tmp_path / "a"),
     ]
     assert main(["train", "max_regression", *words, "--batch", "4", "--validation-sets", "5"]) == 0
-    options = Folder(tmp_path / "a").options()
+    options = RunFolder(tmp_path / "a").options()
     assert (options.steps, options.test_sets, options.lr) == (10, 1000, 1e-3)
 
 
@@ -163,7 +164,7 @@ def test_the_table_as_markdown_and_json(runs: Path, capsys):
     assert (
         mine["seeds"] == [0]
         and mine["steps"] == 6
-        and mine["departures"]["steps"] == [6, 50000]
+        and mine["deviations"]["steps"] == [6, 50000]
         and mine["seconds"] >= 0
     )
     assert mine["ours"]["LL0"].keys() == {"mean"}  # one seed has no spread
@@ -191,7 +192,7 @@ def test_references_stand_for_the_options_that_they_depend_on(runs: Path, tmp_pa
         about["options"] |= {"k": k, "lr": 1e-3 if name == "a" else 1e-4}
         (tmp_path / name / "config.json").write_text(json.dumps(about))
     oracles = [row for row in tables.rows("clustering", find([tmp_path], "clustering")) if row["label"] == "Oracle"]
-    assert [row["departures"].get("k") for row in oracles] == [None, (2, 4)]
+    assert [row["deviations"].get("k") for row in oracles] == [None, (2, 4)]
 
 
 def test_figures_do_not_mix_protocols(runs: Path, tmp_path: Path, capsys):
@@ -221,7 +222,7 @@ def test_the_papers_tables_hold_what_is_printed():
     for task, labels in (("max_regression", 4), ("clustering", 14), ("clustering_large", 5), ("point_cloud", 6)):
         assert len(paper.TABLES[task]) == labels
     for name in ("max_regression", "clustering", "clustering_large"):
-        task = find_task(name)
+        task = find_experiment(name)
         assert set(task.LABELS) <= paper.TABLES[name].keys()  # every row that can be trained has its number
         for label in task.LABELS:
             for cell in paper.TABLES[name][label].values():
@@ -229,7 +230,7 @@ def test_the_papers_tables_hold_what_is_printed():
     assert paper.TABLES["clustering"]["ISAB (16) + PMA"] == {"LL0": "-1.5009 ± 0.0068", "LL1": "-1.4530 ± 0.0037"}
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", NAMES)
 def test_the_stored_results_make_the_stored_tables(task: str):
     """docs/results: every table there is what the command prints from the result.json files beside it."""
     root = ROOT / "docs" / "results"
@@ -272,7 +273,7 @@ def test_the_list_shows_tasks_labels_and_runs(runs: Path, tmp_path: Path, capsys
 
 def test_slugs_keep_labels_apart():
     for name in ("clustering", "max_regression", "clustering_large"):
-        labels = find_task(name).LABELS
+        labels = find_experiment(name).LABELS
         assert len({slug(label) for label in labels}) == len(labels)
     assert slug("ISAB (16) + PMA") == "isab16-pma"
 

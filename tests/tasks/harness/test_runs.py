@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from tasks import clustering, max_regression
-from tasks.harness.run import TEST, TRAINING, Run, Stopped, stream
-from tasks.harness.run_folder import Folder
+from tasks.harness.errors import Diverged
+from tasks.harness.run import TEST, TRAINING, Run, rng_for
+from tasks.harness.run_folder import RunFolder
 from tests.helpers.commandline import ENVIRONMENT, TINY, command, start
 
 ARCH = {"max_regression": "SAB + PMA", "clustering": "ISAB (4) + PMA"}
@@ -169,10 +170,10 @@ def test_a_line_cut_off_by_a_crash_is_written_again(straight, tmp_path: Path):
 @pytest.mark.parametrize("label", ["rFF + Pooling (mean)", "rFF + Pooling (sum)", "rFF + Pooling (max)", "SAB + PMA"])
 def test_maximum_regression_learns(label: str, tmp_path: Path):
     config = max_regression.Config(arch=label, steps=250, batch=32, log_every=10, validation_sets=100, test_sets=4000)
-    folder = Folder(tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
     folder.begin("max_regression", "quick", config)
     result = max_regression.train(config, Run(folder, config, label))
-    losses = [line["loss"] for line in folder.lines() if "loss" in line]
+    losses = [line["loss"] for line in folder.metrics() if "loss" in line]
     assert np.mean(losses[-2:]) < losses[0] / 3  # 50 or more falls below a third
     assert result["MAE"] < result["constant"] and 14 < result["constant"] < 15
     assert result["MAE"] <= result["MAE last"] * 1.2
@@ -183,10 +184,10 @@ def test_maximum_regression_learns(label: str, tmp_path: Path):
 def test_clustering_learns(label: str, ragged: bool, tmp_path: Path):
     config = clustering.Config(arch=label, steps=120, batch=5, n_min=20, n_max=40, log_every=10, validation_sets=10,
                                test_sets=20, em_restarts=0, ragged=ragged)  # fmt: skip
-    folder = Folder(tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
     folder.begin("clustering", "quick", config)
     result = clustering.train(config, Run(folder, config, label))
-    losses = [line["loss"] for line in folder.lines() if "loss" in line]
+    losses = [line["loss"] for line in folder.metrics() if "loss" in line]
     assert min(losses[-3:]) < losses[0] * 0.75  # −LL falls by a quarter: from about 5 to below 4
     assert result["LL0"] < result["LL1"] < result["oracle"] and "EM" not in result
     assert 0 <= result["ARI0"] <= 1 and 0.5 < result["oracle ARI"] <= 1
@@ -205,17 +206,19 @@ def test_the_loss_of_a_ragged_batch_is_that_of_its_sets_one_by_one():
 
 
 def test_training_and_test_sets_never_meet():
-    streams = [stream(0, purpose, step).random() for purpose in range(4) for step in range(50)]
+    streams = [rng_for(0, purpose, step).random() for purpose in range(4) for step in range(50)]
     assert len(set(streams)) == 200
     config = clustering.Config()
-    test = {x.tobytes() for batch in clustering.unseen(config, TEST, 100) for x in batch[0]}
-    seen = {x.tobytes() for step in range(50) for x in clustering.draw(config, stream(0, TRAINING, step), 10, False)[0]}
+    test = {x.tobytes() for batch in clustering.eval_batches(config, TEST, 100) for x in batch[0]}
+    seen = {
+        x.tobytes() for step in range(50) for x in clustering.draw(config, rng_for(0, TRAINING, step), 10, False)[0]
+    }
     assert len(test) == 100 and len(seen) == 500 and not test & seen
 
 
 def test_the_test_sets_are_the_same_for_every_run():
     configs = (clustering.Config(), clustering.Config(seed=1, batch=3, arch="rFF + PMA"))
-    first, second = ([batch[0] for batch in clustering.unseen(config, TEST, 25)] for config in configs)
+    first, second = ([batch[0] for batch in clustering.eval_batches(config, TEST, 25)] for config in configs)
     assert [len(x) for x in first] == [10, 10, 5]
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -235,11 +238,11 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path):
 def test_the_last_good_checkpoint_is_good(tmp_path: Path):
     """Weights that are no numbers are never saved, even if the loss of that step still was one."""
     config = max_regression.Config(arch="rFF + Pooling (max)", steps=20, save_every=5, log_every=5, test_sets=10)
-    folder = Folder(tmp_path)
+    folder = RunFolder(tmp_path)
     folder.begin("max_regression", "quick", config)
     run, net = Run(folder, config, "test"), max_regression.network(config)
     optimizer = max_regression.Adam(net.parameters())
-    with pytest.raises(Stopped, match=r"head.weight is no longer finite at step 10; the last good .* of step 5"):
+    with pytest.raises(Diverged, match=r"head.weight is no longer finite at step 10; the last good .* of step 5"):
         for step in run.steps(net, optimizer):
             run.log(max_regression.absolute_error(net(np.ones((1, 2, 1))), np.ones((1, 1))))
             if step == 9:
@@ -260,7 +263,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_half_written(tmp_path: Path):
 
 
 def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path):
-    folder = Folder(tmp_path)
+    folder = RunFolder(tmp_path)
     folder.append({"step": 1, "loss": 2.0})
     before = folder.metrics.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -274,10 +277,10 @@ def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path):
 
 
 def test_two_processes_do_not_run_in_one_folder(tmp_path: Path):
-    folder = Folder(tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
     config = max_regression.Config(arch="SAB + PMA", steps=5)
     folder.begin("max_regression", "quick", config)
-    with folder.held():
+    with folder.locked():
         done = command("train", "max_regression", "--out", folder.path, "--resume")
     assert done.returncode == 2 and f"another process runs in {folder.path}" in done.stderr
 

@@ -14,14 +14,14 @@ from tasks.metrics.mixtures import Mixture, adjusted_rand_index, em, em_from_poi
 
 
 def drawn(seed: int, sizes=(40, 25, 60), k: int = 3):
-    return mixtures.draw(np.random.default_rng(seed), np.array(sizes), k=k)
+    return mixtures.sample(np.random.default_rng(seed), np.array(sizes), k=k)
 
 
 # ---- the generative process ---------------------------------------------------------------------------------------
 
 
 def test_the_process_has_the_moments_it_should():
-    X, mask, labels, truth = mixtures.draw(np.random.default_rng(0), np.full(2000, 200), k=4)
+    X, mask, labels, truth = mixtures.sample(np.random.default_rng(0), np.full(2000, 200), k=4)
     assert X.shape == (2000, 200, 2) and mask.all()
     assert truth.mu.min() > -4 and truth.mu.max() < 4
     assert abs(truth.mu.mean()) < 0.1 and abs(truth.mu.std() - 8 / np.sqrt(12)) < 0.05
@@ -48,7 +48,7 @@ def test_the_oracle_is_the_papers(task: str, k: int, sizes: tuple[int, int], set
     """Within three standard errors of two estimates: ours, and the paper's from 1,000 sets of its own."""
     rng, values = np.random.default_rng(1), []
     for _ in range(sets // 50):
-        X, mask, _, truth = mixtures.draw(rng, rng.integers(*sizes, size=50, endpoint=True), k=k)
+        X, mask, _, truth = mixtures.sample(rng, rng.integers(*sizes, size=50, endpoint=True), k=k)
         values += list(log_likelihood(X, mask, truth))
     error = np.std(values) * np.hypot(1 / np.sqrt(sets), 1 / np.sqrt(1000))
     assert abs(np.mean(values) - paper.value(paper.TABLES[task]["Oracle"]["LL0"])) < 3 * error
