@@ -3,9 +3,9 @@
 import autograd
 
 if getattr(autograd, "PROJECT", None) != "minisets":
-    from minisets.clash import sentence
+    from minisets.name_clash import error_message
 
-    raise ImportError(sentence(autograd))
+    raise ImportError(error_message(autograd))
 
 from autograd import __version__
 from minisets.architectures import build

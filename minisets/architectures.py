@@ -19,16 +19,16 @@ import numpy as np
 
 from autograd import Tensor
 from minisets.blocks import ISAB, PMA, SAB, rFF
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.nn import Dropout, Linear, Module
-from minisets.nn.drawing import Row, count
-from minisets.nn.sequential import through
+from minisets.nn.sequential import apply_layers
+from minisets.nn.summary import SummaryRow, count_parameters
 from minisets.pooling import Dotprod, Pooling, rFFp
 from minisets.style import CHOICES, Style, resolve
 
 
 @dataclass(frozen=True)
-class Plan:
+class Hyperparameters:
     """One of the supplement's architecture tables."""
 
     d: int  # width
@@ -45,16 +45,16 @@ class Plan:
     d_attention: int | None = None  # width of a network whose encoder attends, where it is another
 
 
-_REGRESSION = Plan(
+_REGRESSION = Hyperparameters(
     d=64, heads=4, rff=4, last=None, blocks=2, pooling="mean", pooled=1, seeds=1, sabs=0, outputs=1
 )  # fmt: skip
-_CLUSTERING = Plan(
+_CLUSTERING = Hyperparameters(
     d=128, heads=4, rff=4, last="relu", blocks=2, pooling="mean", pooled=3, seeds=4, sabs=1, outputs=None
 )  # fmt: skip
-_POINT_CLOUD = Plan(
+_POINT_CLOUD = Hyperparameters(
     d=256, heads=4, rff=4, last=None, blocks=2, pooling="max", pooled=1, seeds=1, sabs=0, outputs=1, dropout=0.5
 )  # fmt: skip
-PLANS = {
+HYPERPARAMETERS = {
     "max_regression": _REGRESSION,
     "unique_characters": _REGRESSION,  # after the convolutions, which are the task's
     "clustering": _CLUSTERING,
@@ -157,55 +157,55 @@ def build(
     heads: int | None = None,
     outputs: int | None = None,
     dropout: float | None = None,
-    form: str = "matrix",
+    coefficients: str = "matrix",
     style: str | Style = "paper",
     **choices: Any,
 ) -> Network:
-    """The network of a row of the task's table, from sets (B, n, d_in) to (B, outputs, d_out), or (B, d_out) for one.
+    """The network for a label: sets (B, n, d_in) to (B, outputs, d_out), or to (B, d_out) if outputs is 1.
 
-    d, heads, outputs and dropout stand in for the table's; form is that of rFFp; style and single choices of it go to
-    every attention block.
+    d, heads, outputs and dropout override the task's hyperparameters.  coefficients is passed to rFFp; style, and
+    keyword arguments that override its choices, to every attention block.
     """
-    if task not in PLANS:
-        raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(PLANS)}")
+    if task not in HYPERPARAMETERS:
+        raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(HYPERPARAMETERS)}")
     for name in choices.keys() - {*CHOICES, "ln"}:
         raise TypeError(f"build has no setting {name!r}; {_nearest_setting(name)}")
-    row, plan, style = parse(label), PLANS[task], resolve(style, choices)
+    row, hp, style = parse(label), HYPERPARAMETERS[task], resolve(style, choices)
     if d is None:
-        d = plan.d_attention if plan.d_attention and row.encoder in ("sab", "isab") else plan.d
-    k = row.k or plan.seeds
+        d = hp.d_attention if hp.d_attention and row.encoder in ("sab", "isab") else hp.d
+    k = row.k or hp.seeds
     d_in, d_out, d, heads, outputs = (
-        whole_number(name, value)
+        positive_int(name, value)
         for name, value in {
             "d_in": d_in,
             "d_out": d_out,
             "d": d,
-            "heads": plan.heads if heads is None else heads,
-            "outputs": outputs if outputs is not None else plan.outputs or k,
+            "heads": hp.heads if heads is None else heads,
+            "outputs": outputs if outputs is not None else hp.outputs or k,
         }.items()
     )
-    drop = Dropout(plan.dropout if dropout is None else dropout, rng=rng)
+    drop = Dropout(hp.dropout if dropout is None else dropout, rng=rng)
     drops = [drop] if drop.p else []
 
-    widths, inputs = [d] * plan.rff, (d_in, *[d] * (plan.blocks - 1))
+    widths, inputs = [d] * hp.rff, (d_in, *[d] * (hp.blocks - 1))
     encoder: Sequence[Module]
     match row.encoder:
         case "rff":
-            encoder = [rFF(d_in, *widths, last=plan.last, rng=rng)]
+            encoder = [rFF(d_in, *widths, last=hp.last, rng=rng)]
         case "rffp-mean" | "rffp-max":
             kind = row.encoder.removeprefix("rffp-")
-            encoder = [rFFp(d_in, *widths, pooling=kind, form=form, last=plan.last, rng=rng)]
+            encoder = [rFFp(d_in, *widths, pooling=kind, coefficients=coefficients, last=hp.last, rng=rng)]
         case "sab":
             encoder = [SAB(a, d, heads, style=style, rng=rng) for a in inputs]
         case "isab":
             encoder = [ISAB(a, d, heads, row.m or 0, style=style, rng=rng) for a in inputs]
     if row.pooling == "pma":
-        pma, sabs = PMA(d, heads, k, style=style, rng=rng), range(plan.sabs)
+        pma, sabs = PMA(d, heads, k, style=style, rng=rng), range(hp.sabs)
         decoder = [*drops, pma, *drops, *(SAB(d, d, heads, style=style, rng=rng) for _ in sabs)]
         per_seed = outputs == k
     else:
-        pooling = Dotprod(d, rng=rng) if row.pooling == "dotprod" else Pooling(d, row.kind or plan.pooling)
-        decoder = [pooling, *drops, rFF(d, *[d] * plan.pooled, rng=rng), *drops]
+        pooling = Dotprod(d, rng=rng) if row.pooling == "dotprod" else Pooling(d, row.kind or hp.pooling)
+        decoder = [pooling, *drops, rFF(d, *[d] * hp.pooled, rng=rng), *drops]
         k, per_seed = 1, False
     head = Linear(d, d_out, rng=rng) if per_seed else Linear(k * d, outputs * d_out, rng=rng)
     return Network(label, encoder, decoder, head, widths=(d_in, d, d_out), outputs=outputs, per_seed=per_seed)
@@ -214,7 +214,7 @@ def build(
 _SETTINGS = {
     "d_in": "the width of the elements", "d_out": "the width of an output", "rng": "a NumPy Generator",
     "task": "an experiment of the paper", "d": "the width of the network", "heads": "the number of heads",
-    "outputs": "vectors returned for a set", "dropout": "a probability", "form": "of rFFp",
+    "outputs": "vectors returned for a set", "dropout": "a probability", "coefficients": "of rFFp",
     "style": "a name or a Style", **dict.fromkeys(CHOICES, "a choice of the style"),
 }  # fmt: skip
 _BY_OTHER_NAMES = {
@@ -257,18 +257,18 @@ class Network(Module):
         self.d_in, self.d, self.d_out = widths
 
     def forward(self, X: Any, mask: Any = None) -> Tensor:
-        Z = through([*self.encoder, *self.decoder], X, mask)  # (B, k, d)
+        Z = apply_layers([*self.encoder, *self.decoder], X, mask)  # (B, k, d)
         *batch, k, d = Z.shape
         Y = self.head(Z if self.per_seed else Z.reshape(*batch, k * d)).reshape(*batch, self.outputs, self.d_out)
         return Y[..., 0, :] if self.outputs == 1 else Y
 
-    def rows(self) -> Iterator[Row]:
+    def summary_rows(self) -> Iterator[SummaryRow]:
         """As a person would draw it: each layer in the paper's notation, the shape that leaves it, its parameters."""
         yield "", "X", f"(B, n, {self.d_in})", 0
         k: Any = "n"
         for layer in [*self.encoder, *self.decoder]:
             if getattr(layer, "pools", False):
                 k = getattr(layer, "k", "k")  # what is left of the set
-            yield "", getattr(layer, "notation", type(layer).__name__), f"(B, {k}, {self.d})", count(layer)
+            yield "", getattr(layer, "notation", type(layer).__name__), f"(B, {k}, {self.d})", count_parameters(layer)
         out = f"(B, {self.d_out})" if self.outputs == 1 else f"(B, {self.outputs}, {self.d_out})"
-        yield "", self.head.notation, out, count(self.head)
+        yield "", self.head.notation, out, count_parameters(self.head)

@@ -11,7 +11,7 @@ import numpy as np
 from autograd import Tensor, attention, join_heads, relu, sigmoid, softmax, split_heads, where
 from autograd.backend import Array
 from autograd.ops.nn import mask_of_scores
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.masks import check_sets
 from minisets.nn import Identity, Linear, Module
 from minisets.style import Style, resolve
@@ -37,7 +37,7 @@ class Multihead(Module):
         rng: np.random.Generator,
         **choices: Any,
     ) -> None:
-        heads, d = whole_number("the number of heads", heads), whole_number("the width d", d)
+        heads, d = positive_int("the number of heads", heads), positive_int("the width d", d)
         if d % heads:
             raise ValueError(f"the number of heads must divide the width d = {d}, given {heads}")
         s = self.style = resolve(style, choices)

@@ -47,8 +47,8 @@ class MAB(Module):
     mask says which elements of Y are present, mask_x which of X.  skip(X) is X itself, projected where d_x ≠ d; in the
     authors' style it is the projected queries.
 
-    The style decides where to normalise; unused norms are Identity.  With norm="pre" the equations are those of Set
-    Transformer++: H = X + Multihead(SN(X), SN(Y), SN(Y)) and MAB = H + FC(ReLU(SN(H))), SN being the style's norm.
+    The style decides where to normalize; unused norms are Identity.  norm_position="pre" gives the equations of Set
+    Transformer++: H = X + Multihead(SN(X), SN(Y), SN(Y)) and MAB = H + FC(ReLU(SN(H))), where SN is the style's norm.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class MAB(Module):
             self.skip: Module = self.attention.q
         else:
             self.skip = Linear(d_x, d, rng=rng) if d_x != d else Identity()
-        norm = SetNorm if s.normalise == "set" else LayerNorm
-        pre, post = s.norm == "pre", s.norm == "post"
+        norm = SetNorm if s.norm_kind == "set" else LayerNorm
+        pre, post = s.norm_position == "pre", s.norm_position == "post"
         self.rff = PreNormFF(norm(d), Linear(d, d, rng=rng)) if pre else rFF(d, d, rng=rng)
         self.norm_x = norm(d_x) if pre and not learned_queries else Identity()  # learned queries are parameters
         self.norm_y = norm(d_y) if pre else Identity()

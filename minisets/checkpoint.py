@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minisets.files import whole
+from minisets.atomic import atomic_write
 from minisets.nn.module import Module
 from minisets.optim import Optimizer
 
@@ -55,7 +55,7 @@ def save(
         arrays |= {f"optimizer/{name}": array for name, array in optimizer.state_dict().items()}
     text = json.dumps(about, default=_array_as_json)
     try:
-        with whole(path) as file:
+        with atomic_write(path) as file:
             np.savez(file, allow_pickle=False, about=np.array(text), **arrays)
     except ValueError:
         raise CheckpointError(f"cannot write a checkpoint to {os.fspath(path)!r}: that is no name of a file") from None
@@ -89,9 +89,9 @@ def load(
             raise ValueError(f"it has the random generators {sorted(saved)}, expected {sorted(mine)}")
         for name, rng in mine.items():  # tried on a generator of no importance
             type(rng.bit_generator)().state = saved[name]
-        model.matching(_under("model/", arrays))
+        model.match_state_dict(_under("model/", arrays))
         if optimizer:
-            optimizer.matching(_under("optimizer/", arrays))
+            optimizer.match_state_dict(_under("optimizer/", arrays))
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise CheckpointError(f"the checkpoint {path} does not belong to this run: {error}") from error
 

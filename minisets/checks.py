@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 
-def whole_number(name: str, value: Any) -> int:
+def positive_int(name: str, value: Any) -> int:
     """The value as a Python integer of at least 1, or a sentence."""
     try:
         number = operator.index(value)
@@ -25,19 +25,19 @@ def check_widths(name: str, widths: tuple[int, ...], last: str | None) -> None:
         raise ValueError(f"{name} needs at least one width, and last='relu' or last=None")
 
 
-def positive(**values: float) -> None:
+def check_positive(**values: float) -> None:
     for name, value in values.items():
         if not (isinstance(value, int | float) and value > 0 and math.isfinite(value)):
             raise ValueError(f"{name} must be a positive number, given {value}")
 
 
-def not_negative(**values: float) -> None:
+def check_nonnegative(**values: float) -> None:
     for name, value in values.items():
         if not (value >= 0 and math.isfinite(value)):
             raise ValueError(f"{name} must be a number of at least 0, given {value}")
 
 
-def fraction(**values: float) -> None:
+def check_fraction(**values: float) -> None:
     for name, value in values.items():
         if not 0 <= value < 1:
             raise ValueError(f"{name} must lie in [0, 1), given {value}")

@@ -22,7 +22,7 @@ from autograd.backend import Array
 from minisets.architectures import Network
 from minisets.blocks import ISAB, MAB, PMA, SAB, rFF
 from minisets.nn import Dropout, LayerNorm, Linear, Module
-from minisets.state import fit, overwrite
+from minisets.state_dict import match_state, overwrite
 from minisets.style import STYLES
 
 
@@ -31,7 +31,7 @@ def load_authors(module: Module, state: Mapping[str, Any]) -> None:
     tensors = dict(_names(module))
     theirs = {name: x.numpy() if isinstance(x, Tensor) else np.asarray(x) for name, x in state.items()}
     ours = {name: _ours(name, array) for name, array in theirs.items()}
-    overwrite(fit(type(module).__name__, {name: tensor.data for name, tensor in tensors.items()}, ours))
+    overwrite(match_state(type(module).__name__, {name: tensor.data for name, tensor in tensors.items()}, ours))
 
 
 def authors_state(module: Module) -> dict[str, np.ndarray]:
@@ -55,7 +55,7 @@ def _names(module: Module, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
     if isinstance(module, Network):
         yield from _network_names(module)
     elif isinstance(module, MAB):
-        styles = STYLES["authors"], dataclasses.replace(STYLES["authors"], norm="post")
+        styles = STYLES["authors"], dataclasses.replace(STYLES["authors"], norm_position="post")
         if module.style not in styles or not isinstance(module.rff, rFF):
             raise ValueError("the authors' parameters fit blocks of style 'authors' (with ln=True or False) alone")
         attention, (fc_o,) = module.attention, module.rff.layers

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from minisets.files import whole
+from minisets.atomic import atomic_write
 from tasks.options import Settings, UsageError, from_json
 from tasks.registry import TASKS, find_task
 
@@ -104,7 +104,7 @@ class Folder:
         self.write_bytes(path, (text + "\n").encode())
 
     def write_bytes(self, path: Path, content: bytes) -> None:
-        with sentences(f"cannot write {path}"), whole(path) as file:
+        with sentences(f"cannot write {path}"), atomic_write(path) as file:
             file.write(content)
 
     def append(self, line: dict[str, Any]) -> None:

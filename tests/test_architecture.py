@@ -42,7 +42,7 @@ PLAIN = [  # what is a formula, a block or the tape: nothing of it knows of spee
     *sorted((ROOT / "autograd" / "ops").glob("*.py")),
     *(ROOT / "autograd" / name for name in ("tape.py", "arguments.py", "operators.py", "methods.py", "registry.py")),
     *(ROOT / "minisets" / f"{name}.py" for name in ("attention", "blocks", "pooling", "masks", "ragged", "recording")),
-    *(ROOT / "minisets" / f"{name}.py" for name in ("architectures", "style", "notation", "state")),
+    *(ROOT / "minisets" / f"{name}.py" for name in ("architectures", "style", "notation", "state_dict")),
     *sorted((ROOT / "minisets" / "nn").glob("*.py")),
     *sorted((ROOT / "minisets" / "optim").glob("*.py")),
 ]

@@ -21,7 +21,7 @@ from autograd.kernels.registry import DTYPES
 from autograd.tape import apply
 from minisets.attention import Multihead
 from minisets.blocks import MAB, rFF
-from minisets.fast.orders import cheapest, multihead
+from minisets.fast.product_orders import cheapest, multihead
 from minisets.nn import Identity, LayerNorm, Linear
 
 _residual_norm, _linear = new_gradients(rows.residual_norm), new_gradients(rows.linear)

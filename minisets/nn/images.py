@@ -8,7 +8,7 @@ import numpy as np
 
 from autograd import Tensor, batch_norm, conv2d, relu
 from autograd.ops.images import moments, pair
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.nn import init
 from minisets.nn.module import Module, tensor_like
 
@@ -22,7 +22,7 @@ class BatchNorm(Module):
     """
 
     def __init__(self, channels: int, *, axis: int = 1, momentum: float = 0.1, eps: float = 1e-5) -> None:
-        channels = whole_number("channels", channels)
+        channels = positive_int("channels", channels)
         self.gamma, self.beta = init.constant((channels,), 1.0), init.constant((channels,), 0.0)
         self.running_mean = Tensor(np.zeros(channels, dtype="float32"))
         self.running_variance = Tensor(np.ones(channels, dtype="float32"))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from autograd import Tensor
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 
 
 def require_generator(rng: np.random.Generator) -> np.random.Generator:
@@ -42,5 +42,5 @@ def constant(shape: tuple[int, ...], value: float) -> Tensor:
 
 def learned_rows(rng: np.random.Generator, m: int, d: int) -> Tensor:
     """m rows of d numbers, as the authors draw inducing points and seeds: U(±√(6 / (d (m + 1))))."""
-    m = whole_number("the number of inducing points or seeds", m)
+    m = positive_int("the number of inducing points or seeds", m)
     return uniform(rng, (m, d), math.sqrt(6 / (d * (m + 1))))

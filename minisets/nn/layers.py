@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from autograd import Tensor, layer_norm, linear
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.nn import init
 from minisets.nn.module import Module
 
@@ -23,7 +23,7 @@ class Linear(Module):
     """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch keeps the transpose)."""
 
     def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator) -> None:
-        d_in, d_out = whole_number("d_in", d_in), whole_number("d_out", d_out)
+        d_in, d_out = positive_int("d_in", d_in), positive_int("d_out", d_out)
         self.weight = init.fan_in_uniform(rng, (d_in, d_out), fan_in=d_in)
         self.bias = init.fan_in_uniform(rng, (d_out,), fan_in=d_in) if bias else None
         self.notation = f"FC({d_out}, –)"  # as the paper's tables write it
@@ -39,7 +39,7 @@ class LayerNorm(Module):
     """
 
     def __init__(self, d: int, *, eps: float = 1e-5) -> None:
-        d = whole_number("d", d)
+        d = positive_int("d", d)
         self.gamma, self.beta = init.constant((d,), 1.0), init.constant((d,), 0.0)
         self.eps, self.notation = eps, f"LayerNorm({d})"
 

@@ -22,9 +22,9 @@ import numpy as np
 
 from autograd import Tensor, backend
 from autograd.backend import Array
-from minisets.nn.drawing import as_html, as_text
-from minisets.nn.walk import walk
-from minisets.state import fit, overwrite
+from minisets.nn.members import named_members
+from minisets.nn.summary import as_html, as_text
+from minisets.state_dict import match_state, overwrite
 
 
 class Module:
@@ -40,7 +40,7 @@ class Module:
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Every Tensor of the state, each once, by its dotted name; a result kept in an attribute is not state."""
-        return ((name, x) for name, x in walk(self) if isinstance(x, Tensor) and x.node is None)
+        return ((name, x) for name, x in named_members(self) if isinstance(x, Tensor) and x.node is None)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """The Tensors that are trained."""
@@ -52,11 +52,11 @@ class Module:
 
     def named_generators(self) -> Iterator[tuple[str, np.random.Generator]]:
         """The random generators, whose state a checkpoint must keep."""
-        return ((name, x) for name, x in walk(self) if isinstance(x, np.random.Generator))
+        return ((name, x) for name, x in named_members(self) if isinstance(x, np.random.Generator))
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
         """This Module, under the name "", and every one inside it."""
-        return ((name, x) for name, x in walk(self) if isinstance(x, Module))
+        return ((name, x) for name, x in named_members(self) if isinstance(x, Module))
 
     def modules(self) -> Iterator[Module]:
         """This Module and every one inside it."""
@@ -101,13 +101,13 @@ class Module:
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Take over a state of the same names and shapes; anything else is refused before a number is changed."""
-        overwrite(self.matching(state))
+        overwrite(self.match_state_dict(state))
 
-    def matching(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+    def match_state_dict(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
         """Each array of mine with the one of the same name, or a ValueError that says what does not fit."""
-        return fit(type(self).__name__, {name: x.data for name, x in self.named_tensors()}, state)
+        return match_state(type(self).__name__, {name: x.data for name, x in self.named_tensors()}, state)
 
-    # ---- how it looks: drawing.py
+    # ---- how it looks: summary.py
 
     def __repr__(self) -> str:
         return as_text(self)

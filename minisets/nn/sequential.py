@@ -14,7 +14,7 @@ from minisets.nn.module import Module, tensor_like
 class Sequential(Module):
     """One layer after another; a layer is a Module or any function of a Tensor, such as relu.
 
-    A mask of the sets is given to every layer that takes one, until a layer pools them: see through().
+    A mask of the sets is given to every layer that takes one, until a layer pools them: see apply_layers().
     """
 
     def __init__(self, *layers: Callable[..., Any]) -> None:
@@ -23,10 +23,10 @@ class Sequential(Module):
     def forward(self, X: Any, mask: Any = None) -> Any:
         if not isinstance(X, Tensor):  # a relu that comes first would make a float64 Tensor of an array
             X = tensor_like(X, next((x for _, x in self.named_tensors() if x.requires_grad), None))
-        return through(self.layers, X, mask)
+        return apply_layers(self.layers, X, mask)
 
 
-def through(layers: list[Any], X: Any, mask: Any) -> Any:
+def apply_layers(layers: list[Any], X: Any, mask: Any) -> Any:
     """X through one layer after another, each given the mask if it takes one and there still is a set to be masked.
 
     A layer that pools says so by an attribute pools = True; one of which nothing is known (that has no such attribute)

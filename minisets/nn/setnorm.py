@@ -6,7 +6,7 @@ import numpy as np
 
 from autograd import Tensor, where
 from autograd.backend import Array
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.nn import init
 from minisets.nn.module import Module
 
@@ -19,7 +19,7 @@ class SetNorm(Module):
     """
 
     def __init__(self, d: int, *, eps: float = 1e-5) -> None:
-        d = whole_number("d", d)
+        d = positive_int("d", d)
         self.gamma, self.beta = init.constant((d,), 1.0), init.constant((d,), 0.0)
         self.eps, self.notation = eps, f"SetNorm({d})"
 

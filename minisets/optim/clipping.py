@@ -8,7 +8,7 @@ import numpy as np
 
 from autograd import Tensor, backend
 from autograd.backend import Array
-from minisets.checks import positive
+from minisets.checks import check_positive
 
 
 def clip_grad_norm(parameters: Iterable[Tensor], limit: float) -> Array:
@@ -16,7 +16,7 @@ def clip_grad_norm(parameters: Iterable[Tensor], limit: float) -> Array:
 
     The norm stays on its device as a 0-d array, since reading it forces a device sync.
     """
-    positive(limit=limit)
+    check_positive(limit=limit)
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
     gradients = [p.grad for p in parameters if p.grad is not None]
     if not gradients:

@@ -8,8 +8,8 @@ import numpy as np
 
 from autograd import Tensor, backend
 from autograd.backend import Array
-from minisets.checks import fraction, not_negative, positive
-from minisets.state import fit, overwrite
+from minisets.checks import check_fraction, check_nonnegative, check_positive
+from minisets.state_dict import match_state, overwrite
 
 
 class Optimizer:
@@ -29,8 +29,8 @@ class Optimizer:
             raise ValueError("a parameter was given twice: it would be moved twice in each step")
         if len({(p.dtype, p.device) for p in self.parameters}) > 1:
             raise ValueError("parameters must have one dtype and be on one device; use an optimizer for each")
-        positive(lr=lr)
-        not_negative(weight_decay=weight_decay)
+        check_positive(lr=lr)
+        check_nonnegative(weight_decay=weight_decay)
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
         self.steps = np.zeros(len(self.parameters), dtype="int64")  # taken by each parameter
         self.memory = {
@@ -78,12 +78,12 @@ class Optimizer:
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Take over a state of the same names and shapes; anything else is refused before a number is changed."""
-        overwrite(self.matching(state))
+        overwrite(self.match_state_dict(state))
         self.lr = float(state["lr"])
 
-    def matching(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+    def match_state_dict(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
         """Each array of mine with the one of the same name, or a ValueError that says what does not fit."""
-        return fit(type(self).__name__, self._arrays(), state)
+        return match_state(type(self).__name__, self._arrays(), state)
 
     def _arrays(self) -> dict[str, Array]:
         arrays = {f"{name}.{i}": a for name in self.memories for i, a in enumerate(self.memory[name])}
@@ -114,7 +114,7 @@ class SGD(Optimizer):
         decoupled: bool = False,
     ) -> None:
         super().__init__(parameters, lr, weight_decay, decoupled)
-        fraction(momentum=momentum)
+        check_fraction(momentum=momentum)
         self.momentum = momentum
 
     def recurrence(self, t: int, g: Array, *memory: Array) -> Array:
@@ -144,8 +144,8 @@ class Adam(Optimizer):
         decoupled: bool = False,
     ) -> None:
         super().__init__(parameters, lr, weight_decay, decoupled)
-        fraction(beta1=betas[0], beta2=betas[1])
-        positive(eps=eps)
+        check_fraction(beta1=betas[0], beta2=betas[1])
+        check_positive(eps=eps)
         self.betas, self.eps = betas, eps
 
     def recurrence(self, t: int, g: Array, *memory: Array) -> Array:

@@ -15,17 +15,17 @@ def is_module(value: Any) -> bool:
     return hasattr(value, "named_tensors") and not isinstance(value, type)
 
 
-def belongs(value: Any) -> bool:
+def is_member(value: Any) -> bool:
     return isinstance(value, Tensor | np.random.Generator) or is_module(value)
 
 
-def walk(root: Any) -> Iterator[tuple[str, Any]]:
+def named_members(root: Any) -> Iterator[tuple[str, Any]]:
     """Every value inside, with its dotted name, depth first and in order; what occurs twice is given once."""
     seen: set[int] = set()
     waiting = [("", root)]
     while waiting:
         name, value = waiting.pop()
-        if belongs(value):
+        if is_member(value):
             if id(value) in seen:
                 continue
             seen.add(id(value))
@@ -46,6 +46,6 @@ def walk(root: Any) -> Iterator[tuple[str, Any]]:
 def _refuse_hidden(name: str, value: Any) -> None:
     """A container that gives its parts no lasting names: parameters in it would neither be trained nor saved."""
     parts = value.flat if isinstance(value, np.ndarray) else value
-    if any(belongs(part) for part in parts):
+    if any(is_member(part) for part in parts):
         kind = "an object array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         raise TypeError(f"{name!r} is {kind}, in which parameters would be lost; keep them in a list or a dictionary")

@@ -11,11 +11,11 @@ from types import ModuleType
 from urllib.parse import unquote, urlparse
 
 
-def sentence(found: ModuleType) -> str:
+def error_message(found: ModuleType) -> str:
     """What was found instead of our autograd, and the commands that mend it on this machine."""
     place = getattr(found, "__file__", None) or ", ".join(getattr(found, "__path__", []))
     pip, installed = f"{shlex.quote(sys.executable)} -m pip", _is_installed("autograd")
-    ours = f"{pip} install --force-reinstall --no-deps {source()}"
+    ours = f"{pip} install --force-reinstall --no-deps {pip_source()}"
     if installed:
         mend = f"run  {pip} uninstall -y autograd  and then  {ours}"
     elif Path(__file__).parent.parent in Path(place.split(", ")[0]).parents:  # what is left of ours
@@ -28,7 +28,7 @@ def sentence(found: ModuleType) -> str:
     )
 
 
-def source() -> str:
+def pip_source() -> str:
     """What pip install takes to install this very minisets again: a checkout, a wheel, or a name."""
     try:
         minisets = metadata.distribution("minisets")

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 
 @contextlib.contextmanager
-def whole(path: str | os.PathLike) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """A new file to write to, which takes the name when all of it is on the disk.
 
     It is written beside the old one under another name.  A crash at any moment leaves the old file or the new one; an

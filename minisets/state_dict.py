@@ -9,7 +9,7 @@ from autograd import Tensor, backend
 from autograd.backend import Array
 
 
-def fit(owner: str, mine: Mapping[str, Array], state: Mapping[str, Any]) -> list[tuple[Array, Array]]:
+def match_state(owner: str, mine: Mapping[str, Array], state: Mapping[str, Any]) -> list[tuple[Array, Array]]:
     """Each of my arrays with the one of the same name in the state, in my dtype and on my device.
 
     A ValueError says which names are missing, unexpected or of another shape; nothing has been changed then.
