@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """A new file to write to, which takes the name when all of it is on the disk.
+    """Open a new file for writing, which replaces `path` once it is completely on disk.
 
-    It is written beside the old one under another name.  A crash at any moment leaves the old file or the new one; an
-    error leaves the old one and nothing else.
+    It is written beside the old file under a temporary name.  A crash at any moment leaves either the old file or the
+    new one; an error leaves the old file and removes the temporary one.
     """
     path = Path(path)
-    unfinished = path.with_name(f".{path.name}.unfinished")
+    temporary = path.with_name(f".{path.name}.unfinished")
     try:
-        with open(unfinished, "wb") as file:
+        with open(temporary, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())  # on the disk before it takes the name
-        os.replace(unfinished, path)
+            os.fsync(file.fileno())  # on disk before it is renamed
+        os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            unfinished.unlink()
+            temporary.unlink()
         raise
-    with contextlib.suppress(OSError):  # the name as well, where a folder can be synced
+    with contextlib.suppress(OSError):  # the new name too, on systems that can sync a folder
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -1,4 +1,4 @@
-"""Numbers that blocks, optimizers and schedules can work with, or a sentence."""
+"""Argument checks for blocks, optimizers and schedules."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 
 def positive_int(name: str, value: Any) -> int:
-    """The value as a Python integer of at least 1, or a sentence."""
+    """The value as a Python int of at least 1; anything else raises ValueError."""
     try:
         number = operator.index(value)
     except TypeError:
         number = 0
     if number < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, given {value!r}")
+        raise ValueError(f"{name} must be a positive integer, given {value!r}")
     return number
 
 
 def check_widths(name: str, widths: tuple[int, ...], last: str | None) -> None:
     if any(isinstance(width, list | tuple) for width in widths):
-        raise TypeError(f"{name} takes its widths one by one: {name}(d_in, 16, 16, rng=rng), given {widths[0]!r}")
+        raise TypeError(f"{name} takes each width as an argument, {name}(d_in, 16, 16, rng=rng); given {widths[0]!r}")
     if not widths or last not in ("relu", None):
         raise ValueError(f"{name} needs at least one width, and last='relu' or last=None")
 

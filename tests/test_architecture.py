@@ -104,7 +104,7 @@ def test_another_package_named_autograd_is_noticed(tmp_path: Path, kind: str):
     (other / ("__init__.py" if kind == "package" else "core.py")).write_text("def grad(f): ...\n")
     (tmp_path / "minisets").symlink_to(ROOT / "minisets")
     last = failing_import(tmp_path)
-    assert last.startswith("ImportError: minisets brings its own package named 'autograd'") and str(other) in last
+    assert last.startswith("ImportError: minisets has its own package named 'autograd'") and str(other) in last
     assert f"rename {other}" in last or "install --force-reinstall --no-deps -e" in last
 
 

@@ -141,11 +141,11 @@ def test_settings_stand_in_for_the_tables():
     assert build("SAB + PMA", d_in=3, d_out=2, heads=np.int64(2), rng=rng).encoder[0].mab.attention.heads == 2
     wrong = {"d_in": 0, "d_out": 0, "d": 0, "heads": 0, "outputs": 0}
     for name, value in (*wrong.items(), ("d_in", "2"), ("heads", 1.5)):
-        with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, given {value!r}"):
+        with pytest.raises(ValueError, match=f"{name} must be a positive integer, given {value!r}"):
             build("rFF + Pooling", **{"d_in": 3, "d_out": 2, "rng": rng, name: value})
     with pytest.raises(ValueError, match="there is no style 'fancy'"):  # though this row has no attention
         build("rFF + Pooling", d_in=3, d_out=2, style="fancy", rng=rng)
-    with pytest.raises(TypeError, match="build has no setting 'dropuot'; did you mean dropout"):
+    with pytest.raises(TypeError, match="build has no argument 'dropuot'; did you mean dropout"):
         build("rFF + Pooling", d_in=3, d_out=2, dropuot=0.5, rng=rng)
     with pytest.raises(ValueError, match="there is no task 'chess'; the tasks are max_regression"):
         build("SAB + PMA", task="chess", d_in=1, d_out=1, rng=rng)

@@ -106,7 +106,7 @@ def test_other_styles_and_modules_are_refused():
             SAB(3, 8, 2, style="authors", rng=rng, **choices),
             PMA(8, 2, 1, style="authors", rng=rng, **choices),
         ):
-            with pytest.raises(ValueError, match="the authors' parameters fit blocks of style 'authors'"):
+            with pytest.raises(ValueError, match="the authors' parameters fit only blocks of style 'authors'"):
                 load_authors(block, {})
     with pytest.raises(ValueError, match="the authors have no BatchNorm"):
         load_authors(BatchNorm(3), {})

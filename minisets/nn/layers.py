@@ -1,4 +1,4 @@
-"""The layers that blocks are made of.  Each takes an explicit `rng` where it draws numbers."""
+"""The layers that blocks are made of.  Those with random initial values take an explicit `rng`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from minisets.nn.module import Module
 
 
 class Identity(Module):
-    """Y = X: in the place of a layer that is left out."""
+    """Y = X: a placeholder for a layer that is left out."""
 
     def forward(self, X: Any, mask: Any = None) -> Any:
         return X
 
 
 class Linear(Module):
-    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch keeps the transpose)."""
+    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch stores the transpose)."""
 
     def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator) -> None:
         d_in, d_out = positive_int("d_in", d_in), positive_int("d_out", d_out)
@@ -33,9 +33,9 @@ class Linear(Module):
 
 
 class LayerNorm(Module):
-    """Each row of X brought to mean 0 and variance 1, then scaled by γ and shifted by β.
+    """Each row of X normalized to mean 0 and variance 1, then scaled by γ and shifted by β.
 
-    A mask changes nothing, as every row is normalised by itself.
+    A mask has no effect, since each row is normalized separately.
     """
 
     def __init__(self, d: int, *, eps: float = 1e-5) -> None:

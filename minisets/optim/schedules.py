@@ -1,4 +1,4 @@
-"""Learning rates: each function returns a function of the step, from 0 on, so that a resumed run needs no state."""
+"""Learning-rate schedules: functions of the step, starting at 0, without a state that a resumed run would need."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Schedule = Callable[[int], float]
 
 
 def constant(lr: float) -> Schedule:
-    """lr throughout."""
+    """lr at every step."""
     check_positive(lr=lr)
     return lambda step: lr
 
 
 def drop_at(lr: float, fractions: Sequence[float], total: int, factor: float = 0.1) -> Schedule:
-    """lr, times the factor from each of the given fractions of the total steps on."""
+    """lr, multiplied by the factor once for each of the given fractions of the total steps that has passed."""
     check_positive(lr=lr, total=total, factor=factor)
     check_fraction(**{f"fraction {f}": f for f in fractions})
-    places = [round(f * total) for f in fractions]
-    return lambda step: lr * factor ** sum(step >= place for place in places)
+    drops = [round(f * total) for f in fractions]
+    return lambda step: lr * factor ** sum(step >= drop for drop in drops)
 
 
 def drop_every(lr: float, steps: int, factor: float = 0.3) -> Schedule:
@@ -37,7 +37,7 @@ def exponential(lr: float, decay: float) -> Schedule:
 
 
 def cosine(lr: float, total: int, lowest: float = 0.0) -> Schedule:
-    """From lr down to the lowest along half a cosine; the lowest from there on."""
+    """From lr down to `lowest` along half a cosine in `total` steps; `lowest` from then on."""
     check_positive(lr=lr, total=total)
     check_nonnegative(lowest=lowest)
     return lambda step: lowest + (lr - lowest) * (1 + math.cos(math.pi * min(step / total, 1))) / 2
