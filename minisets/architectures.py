@@ -113,12 +113,12 @@ _LABEL = re.compile(
 
 def parse(text: str) -> Label:
     """Parse a label, ignoring case, spaces, "(ours)" and citations."""
-    plain = re.sub(_IGNORED, "", text.lower())
-    if plain.startswith("settransformer"):
-        plain = plain.replace("settransformer", "sab") + "+pma"
-    match = _LABEL.fullmatch(plain)
+    cleaned = re.sub(_IGNORED, "", text.lower())
+    if cleaned.startswith("settransformer"):
+        cleaned = cleaned.replace("settransformer", "sab") + "+pma"
+    match = _LABEL.fullmatch(cleaned)
     if not match or not _is_consistent(**match.groupdict()):
-        raise ValueError(f"there is no architecture {text!r}; {_nearest(plain)}")
+        raise ValueError(f"there is no architecture {text!r}; {_nearest(cleaned)}")
     m, k = (int(match[name].strip("()")) if match[name] else None for name in ("m", "k"))
     encoder, pooling, kind = match["encoder"], match["pooling"], match["kind"]
     if encoder == "isab" and m is None:
@@ -137,10 +137,10 @@ def _is_consistent(encoder: str, m: str | None, pooling: str, k: str | None, kin
     )  # fmt: skip
 
 
-def _nearest(plain: str) -> str:
+def _nearest(cleaned: str) -> str:
     """The most similar printed labels, or a description of labels if none is similar."""
     known = {re.sub(_IGNORED, "", label.lower()): label for rows in ROWS.values() for label in rows}
-    similar = [known[label] for label in difflib.get_close_matches(plain, known, n=4, cutoff=0.5)]
+    similar = [known[label] for label in difflib.get_close_matches(cleaned, known, n=4, cutoff=0.5)]
     if similar:
         return f"the nearest are {', '.join(map(repr, similar))}"
     return "a label is an encoder and a pooling, such as 'rFF + Pooling', 'SAB + PMA (4)' or 'ISAB (16) + Dotprod'"

@@ -20,7 +20,7 @@ def positive_int(name: str, value: Any) -> int:
 
 def check_widths(name: str, widths: tuple[int, ...], last: str | None) -> None:
     if any(isinstance(width, list | tuple) for width in widths):
-        raise TypeError(f"{name} takes each width as an argument, {name}(d_in, 16, 16, rng=rng); given {widths[0]!r}")
+        raise TypeError(f"{name} takes separate widths: {name}(d_in, 16, 16, rng=rng), given {widths[0]!r}")
     if not widths or last not in ("relu", None):
         raise ValueError(f"{name} needs at least one width, and last='relu' or last=None")
 

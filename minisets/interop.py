@@ -30,23 +30,23 @@ def load_authors(module: Module, state: Mapping[str, Any]) -> None:
     """Load the authors' parameters into a block or network; if names or shapes do not match, nothing is changed."""
     tensors = dict(_authors_names(module))
     theirs = {name: x.numpy() if isinstance(x, Tensor) else np.asarray(x) for name, x in state.items()}
-    ours = {name: _ours(name, array) for name, array in theirs.items()}
+    ours = {name: _to_ours(name, array) for name, array in theirs.items()}
     overwrite(match_state(type(module).__name__, {name: tensor.data for name, tensor in tensors.items()}, ours))
 
 
 def authors_state(module: Module) -> dict[str, np.ndarray]:
     """The parameters of a block or network with the authors' names and shapes, ready for torch's load_state_dict."""
-    return {name: _theirs(name, np.array(tensor.numpy())) for name, tensor in _authors_names(module)}
+    return {name: _to_theirs(name, np.array(tensor.numpy())) for name, tensor in _authors_names(module)}
 
 
-def _ours(name: str, array: np.ndarray) -> np.ndarray:
+def _to_ours(name: str, array: np.ndarray) -> np.ndarray:
     """Their array in our layout: without the leading 1 of inducing points and seeds, matrices transposed."""
     if name.split(".")[-1] in ("I", "S"):
         return array[0] if array.ndim == 3 and len(array) == 1 else array
     return array.T
 
 
-def _theirs(name: str, array: np.ndarray) -> np.ndarray:
+def _to_theirs(name: str, array: np.ndarray) -> np.ndarray:
     return array[None] if name.split(".")[-1] in ("I", "S") else np.ascontiguousarray(array.T)
 
 

@@ -18,7 +18,7 @@ def error_message(found: ModuleType) -> str:
     ours = f"{pip} install --force-reinstall --no-deps {pip_source()}"
     if installed:
         fix = f"run  {pip} uninstall -y autograd  and then  {ours}"
-    elif Path(__file__).parent.parent in Path(location.split(", ")[0]).parents:  # the remains of ours
+    elif Path(__file__).parent.parent in Path(location.split(", ")[0]).parents:  # ours, without its __init__.py
         fix = f"run  {ours}"
     else:
         fix = f"rename {location}, which shadows it, or remove its folder from Python's path"

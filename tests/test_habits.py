@@ -120,9 +120,9 @@ def test_a_float32_prints_as_it_was_typed():
         (
             lambda: rFF(2, [16, 16], rng=rng),
             TypeError,
-            r"rFF takes each width as an argument, rFF\(d_in, 16, 16, rng=rng\)",
+            r"rFF takes separate widths: rFF\(d_in, 16, 16, rng=rng\)",
         ),
-        (lambda: rFFp(2, (16, 16), rng=rng), TypeError, "rFFp takes each width as an argument"),
+        (lambda: rFFp(2, (16, 16), rng=rng), TypeError, "rFFp takes separate widths"),
         (lambda: Pooling("mean"), TypeError, r"Pooling takes the width of the elements first: Pooling\(64, 'mean'\)"),
         (lambda: pad([[], [[1.0, 2.0]]]), ValueError, r"set 0 is an empty list.*use numpy\.zeros\(\(0, 2\)\) instead"),
         (lambda: pad([[]]), ValueError, r"set 0 is an empty list, which has no width; use numpy\.zeros\(\(0, d\)\)"),

@@ -45,7 +45,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor
 
 
 def serves_mab(self: MAB, X: Tensor, Y: Tensor, mask: Array | None = None, mask_x: Array | None = None) -> bool:
-    """Softmax attention between nonempty sets, with none of the parts replaced or wrapped.
+    """Whether this is softmax attention between nonempty sets, with no part replaced or wrapped.
 
     (record_attention, for example, wraps the `forward` of a part by setting it on the instance.)
     """

@@ -18,7 +18,7 @@ _batch_norm = new_gradients(images.batch_norm)
 
 
 def serves(self: ConvNorm, X: Any) -> bool:
-    """NumPy images, and a ConvNorm whose norm has not been replaced."""
+    """Whether the images are NumPy arrays, and the norm of the ConvNorm has not been replaced."""
     data = X.data if isinstance(X, Tensor) else X
     is_numpy = type(data) is np.ndarray and type(self.norm.gamma.data) is np.ndarray
     return is_numpy and data.size > 0 and type(self.norm) is BatchNorm and self.norm.axis == 1

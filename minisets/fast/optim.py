@@ -62,9 +62,9 @@ def flatten(arrays: list[Array]) -> Array:
 
 
 def serves(self: Optimizer) -> bool:
-    """Adam and SGD, if all parameters have a gradient and have taken the same number of steps.
+    """Whether this is Adam or SGD, and all parameters have a gradient and have taken the same number of steps.
 
-    A user's own recurrence may depend on a whole parameter, by its norm for example, and so cannot be concatenated.
+    A user's own recurrence may depend on a whole parameter, such as its norm, so it is not applied to all at once.
     """
     first = self.parameters[0].data
     return (

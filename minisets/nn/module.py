@@ -1,6 +1,6 @@
 """Module: a function with parameters.
 
-A Module is an ordinary object.  The Tensors, Modules and random generators in its attributes (and in lists, tuples and
+A Module is an ordinary object.  The Tensors, Modules and random generators in its attributes (or in lists, tuples and
 dictionaries there) belong to it, in the order in which the attributes were set, under names such as "layers.0.weight".
 A Tensor that requires a gradient is a parameter; one that does not is still part of the state, such as the running mean
 of a BatchNorm or a frozen parameter.
@@ -104,7 +104,7 @@ class Module:
         overwrite(self.match_state_dict(state))
 
     def match_state_dict(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
-        """Pairs of an array of this Module and the saved one of the same name; raises ValueError if any differ."""
+        """Pairs of an array of this Module and the saved one of its name; raises ValueError if they do not match."""
         return match_state(type(self).__name__, {name: x.data for name, x in self.named_tensors()}, state)
 
     # ---- printing: summary.py

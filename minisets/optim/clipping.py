@@ -12,7 +12,7 @@ from minisets.checks import check_positive
 
 
 def clip_grad_norm(parameters: Iterable[Tensor], limit: float) -> Array:
-    """Scale all gradients, in place, so that their joint norm is at most `limit`; returns the norm before clipping.
+    """Scale all gradients down together, in place, to a joint norm of at most `limit`; returns the norm before.
 
     The norm stays on its device as a 0-d array, since reading it forces a device sync.
     """

@@ -83,7 +83,7 @@ class Optimizer:
         self.lr = float(state["lr"])
 
     def match_state_dict(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
-        """Pairs of an array of this optimizer and the saved one of the same name; raises ValueError if any differ."""
+        """Pairs of an array of this optimizer and the saved one of its name; raises ValueError if they do not match."""
         return match_state(type(self).__name__, self._arrays(), state)
 
     def _arrays(self) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""Learning-rate schedules: functions of the step, starting at 0, without a state that a resumed run would need."""
+"""Learning-rate schedules: pure functions of the step, counted from 0, so a resumed run needs no extra state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def constant(lr: float) -> Schedule:
 
 
 def drop_at(lr: float, fractions: Sequence[float], total: int, factor: float = 0.1) -> Schedule:
-    """lr, multiplied by the factor once for each of the given fractions of the total steps that has passed."""
+    """lr, multiplied by the factor at each of the given fractions of the total steps."""
     check_positive(lr=lr, total=total, factor=factor)
     check_fraction(**{f"fraction {f}": f for f in fractions})
     drops = [round(f * total) for f in fractions]
