@@ -1,11 +1,11 @@
-"""Book II: networks on sets, on top of our own autograd."""
+"""Book II: networks on sets, built on this project's own autograd."""
 
 import autograd
 
 if getattr(autograd, "PROJECT", None) != "minisets":
-    from minisets.clash import sentence
+    from minisets.name_clash import error_message
 
-    raise ImportError(sentence(autograd))
+    raise ImportError(error_message(autograd))
 
 from autograd import __version__
 from minisets.architectures import build
@@ -21,7 +21,7 @@ __all__ = [
     "rFF", "rFFp", "record_attention", "unpad",
 ]  # fmt: skip
 
-# Attach the faster forms of blocks.  Whoever deletes their folder still has all of the above.
+# Attach the faster forms of blocks.  Everything above works without their folder.
 try:
     import minisets.fast
 except ModuleNotFoundError as _error:

@@ -1,10 +1,10 @@
-"""Every row of every table in the paper, built from the label that is printed there.
+"""Every row of every table in the paper, built from the label printed there.
 
     net = build("ISAB(16) + PMA(4)", d_in=2, d_out=5, rng=rng)                 # (B, n, 2) -> (B, 4, 5)
     net = build("rFF + Pooling", task="point_cloud", d_in=3, d_out=40, rng=rng)
 
-A label names an encoder and a way to pool.  How many layers, how wide, with how many heads and how much dropout is the
-matter of the experiment; the supplement's tables say so, and stand here as data.
+A label names an encoder and a pooling.  The numbers of layers and heads, the width and the dropout depend on the
+experiment; they are listed here as data, from the supplement's tables.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ import numpy as np
 
 from autograd import Tensor
 from minisets.blocks import ISAB, PMA, SAB, rFF
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.nn import Dropout, Linear, Module
-from minisets.nn.drawing import Row, count
-from minisets.nn.sequential import through
+from minisets.nn.sequential import apply_layers
+from minisets.nn.summary import SummaryRow, count_parameters
 from minisets.pooling import Dotprod, Pooling, rFFp
 from minisets.style import CHOICES, Style, resolve
 
 
 @dataclass(frozen=True)
-class Plan:
+class Hyperparameters:
     """One of the supplement's architecture tables."""
 
     d: int  # width
     heads: int
-    rff: int  # FC layers of an rFF encoder
-    last: str | None  # the activation of the last of them
-    blocks: int  # SABs or ISABs of an attention encoder
-    pooling: str  # what "Pooling" means
-    pooled: int  # FC(d, ReLU) layers after pooling
-    seeds: int  # what "PMA" means without a number
+    rff: int  # FC layers in an rFF encoder
+    last: str | None  # activation after the last of them
+    blocks: int  # SABs or ISABs in an attention encoder
+    pooling: str  # the kind that "Pooling" stands for
+    pooled_fc: int  # FC(d, ReLU) layers after pooling
+    seeds: int  # the number of seeds that "PMA" alone stands for
     sabs: int  # SABs after PMA
-    outputs: int | None  # vectors that the network returns for a set; None: as many as there are seeds
+    outputs: int | None  # vectors that the network returns for each set; None: one per seed
     dropout: float = 0.0  # before and after pooling
-    d_attention: int | None = None  # width of a network whose encoder attends, where it is another
+    d_attention: int | None = None  # width of networks with an attention encoder, if different
 
 
-_REGRESSION = Plan(
-    d=64, heads=4, rff=4, last=None, blocks=2, pooling="mean", pooled=1, seeds=1, sabs=0, outputs=1
+_REGRESSION = Hyperparameters(
+    d=64, heads=4, rff=4, last=None, blocks=2, pooling="mean", pooled_fc=1, seeds=1, sabs=0, outputs=1
 )  # fmt: skip
-_CLUSTERING = Plan(
-    d=128, heads=4, rff=4, last="relu", blocks=2, pooling="mean", pooled=3, seeds=4, sabs=1, outputs=None
+_CLUSTERING = Hyperparameters(
+    d=128, heads=4, rff=4, last="relu", blocks=2, pooling="mean", pooled_fc=3, seeds=4, sabs=1, outputs=None
 )  # fmt: skip
-_POINT_CLOUD = Plan(
-    d=256, heads=4, rff=4, last=None, blocks=2, pooling="max", pooled=1, seeds=1, sabs=0, outputs=1, dropout=0.5
+_POINT_CLOUD = Hyperparameters(
+    d=256, heads=4, rff=4, last=None, blocks=2, pooling="max", pooled_fc=1, seeds=1, sabs=0, outputs=1, dropout=0.5
 )  # fmt: skip
-PLANS = {
+HYPERPARAMETERS = {
     "max_regression": _REGRESSION,
-    "unique_characters": _REGRESSION,  # after the convolutions, which are the task's
+    "unique_characters": _REGRESSION,  # applied to the output of the task's convolutions
     "clustering": _CLUSTERING,
     "clustering_large": replace(_CLUSTERING, seeds=6),
-    "image_clustering": replace(_CLUSTERING, d=256, rff=6, last=None, blocks=3, pooled=5, sabs=2),
+    "image_clustering": replace(_CLUSTERING, d=256, rff=6, last=None, blocks=3, pooled_fc=5, sabs=2),
     "set_anomaly": replace(_CLUSTERING, rff=8, last=None, blocks=4, outputs=1),
     "point_cloud": _POINT_CLOUD,
     "point_cloud_5000": replace(_POINT_CLOUD, blocks=1, d_attention=512),
@@ -78,7 +78,7 @@ _CLUSTERING_ROWS = (
     "ISAB (32) + PMA",
     "ISAB (64) + PMA",
 )
-ROWS = {  # the labels that the paper's tables print, by experiment
+ROWS = {  # the labels printed in the paper's tables, by experiment
     "max_regression": ("rFF + Pooling (mean)", "rFF + Pooling (sum)", "rFF + Pooling (max)", "SAB + PMA"),
     "unique_characters": (
         *_BASELINES, "rFF + PMA", "SAB + Pooling", "SAB + Dotprod",
@@ -95,7 +95,7 @@ ROWS["point_cloud_5000"] = ROWS["point_cloud"]
 
 @dataclass(frozen=True)
 class Label:
-    """What a label says: an encoder (with its number of inducing points), and a pooling (with seeds or a kind)."""
+    """A parsed label: an encoder (with its number of inducing points m) and a pooling (with k seeds, or a kind)."""
 
     encoder: str
     pooling: str
@@ -104,7 +104,7 @@ class Label:
     kind: str | None = None
 
 
-_PASSED_OVER = r"\(ours\)|\([^()]*\d{4}[^()]*\)|\[.*?\]|\\cite\w*\{.*?\}|\\mathrm|[\s_{}$\\]"  # citations, TeX, blanks
+_IGNORED = r"\(ours\)|\([^()]*\d{4}[^()]*\)|\[.*?\]|\\cite\w*\{.*?\}|\\mathrm|[\s_{}$\\]"  # citations, TeX, spaces
 _LABEL = re.compile(
     r"(?P<encoder>rffp-mean|rffp-max|rff|isab|sab)(?P<m>\(\d+\)|\d+)?"
     r"\+(?P<pooling>pooling|dotprod|pma)(?P<k>\(\d+\)|\d+)?(\((?P<kind>mean|sum|max)\))?"
@@ -112,37 +112,37 @@ _LABEL = re.compile(
 
 
 def parse(text: str) -> Label:
-    """Read a label, whatever its case and spaces; "(ours)" and citations are passed over."""
-    plain = re.sub(_PASSED_OVER, "", text.lower())
-    if plain.startswith("settransformer"):
-        plain = plain.replace("settransformer", "sab") + "+pma"
-    match = _LABEL.fullmatch(plain)
-    if not match or not _makes_sense(**match.groupdict()):
-        raise ValueError(f"there is no architecture {text!r}; {_nearest(plain)}")
+    """Parse a label, ignoring case, spaces, "(ours)" and citations."""
+    cleaned = re.sub(_IGNORED, "", text.lower())
+    if cleaned.startswith("settransformer"):
+        cleaned = cleaned.replace("settransformer", "sab") + "+pma"
+    match = _LABEL.fullmatch(cleaned)
+    if not match or not _is_consistent(**match.groupdict()):
+        raise ValueError(f"there is no architecture {text!r}; {_nearest(cleaned)}")
     m, k = (int(match[name].strip("()")) if match[name] else None for name in ("m", "k"))
     encoder, pooling, kind = match["encoder"], match["pooling"], match["kind"]
     if encoder == "isab" and m is None:
         raise ValueError(f"{text!r} does not say how many inducing points; write 'ISAB (16)', for example")
     if 0 in (m, k):
-        raise ValueError(f"{text!r}: there must be at least one inducing point, and at least one seed")
-    if encoder == "sab" and m is not None:  # the paper's table of large sets writes SAB (32) for ISAB (32)
+        raise ValueError(f"{text!r} must have at least one inducing point and at least one seed")
+    if encoder == "sab" and m is not None:  # the paper's table for large sets writes SAB (32) for ISAB (32)
         encoder = "isab"
     return Label(encoder, pooling, m, k, kind)
 
 
-def _makes_sense(encoder: str, m: str | None, pooling: str, k: str | None, kind: str | None) -> bool:
-    """A number belongs to SAB, ISAB or PMA, a kind to Pooling."""
+def _is_consistent(encoder: str, m: str | None, pooling: str, k: str | None, kind: str | None) -> bool:
+    """Whether numbers are given only for SAB, ISAB or PMA, and a kind only for Pooling."""
     return (m is None or encoder in ("sab", "isab")) and (k is None or pooling == "pma") and (
         kind is None or pooling == "pooling"
     )  # fmt: skip
 
 
-def _nearest(plain: str) -> str:
-    """The printed labels most like this one, or a word on what labels are made of."""
-    known = {re.sub(_PASSED_OVER, "", label.lower()): label for rows in ROWS.values() for label in rows}
-    near = [known[label] for label in difflib.get_close_matches(plain, known, n=4, cutoff=0.5)]
-    if near:
-        return f"the nearest are {', '.join(map(repr, near))}"
+def _nearest(cleaned: str) -> str:
+    """The most similar printed labels, or a description of labels if none is similar."""
+    known = {re.sub(_IGNORED, "", label.lower()): label for rows in ROWS.values() for label in rows}
+    similar = [known[label] for label in difflib.get_close_matches(cleaned, known, n=4, cutoff=0.5)]
+    if similar:
+        return f"the nearest are {', '.join(map(repr, similar))}"
     return "a label is an encoder and a pooling, such as 'rFF + Pooling', 'SAB + PMA (4)' or 'ISAB (16) + Dotprod'"
 
 
@@ -157,67 +157,67 @@ def build(
     heads: int | None = None,
     outputs: int | None = None,
     dropout: float | None = None,
-    form: str = "matrix",
+    coefficients: str = "matrix",
     style: str | Style = "paper",
     **choices: Any,
 ) -> Network:
-    """The network of a row of the task's table, from sets (B, n, d_in) to (B, outputs, d_out), or (B, d_out) for one.
+    """The network for a label: sets (B, n, d_in) to (B, outputs, d_out), or to (B, d_out) if outputs is 1.
 
-    d, heads, outputs and dropout stand in for the table's; form is that of rFFp; style and single choices of it go to
-    every attention block.
+    d, heads, outputs and dropout override the task's hyperparameters.  coefficients is passed to rFFp; style, and
+    keyword arguments that override its choices, to every attention block.
     """
-    if task not in PLANS:
-        raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(PLANS)}")
+    if task not in HYPERPARAMETERS:
+        raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(HYPERPARAMETERS)}")
     for name in choices.keys() - {*CHOICES, "ln"}:
-        raise TypeError(f"build has no setting {name!r}; {_nearest_setting(name)}")
-    row, plan, style = parse(label), PLANS[task], resolve(style, choices)
+        raise TypeError(f"build has no argument {name!r}; {_nearest_argument(name)}")
+    parsed, hp, style = parse(label), HYPERPARAMETERS[task], resolve(style, choices)
     if d is None:
-        d = plan.d_attention if plan.d_attention and row.encoder in ("sab", "isab") else plan.d
-    k = row.k or plan.seeds
+        d = hp.d_attention if hp.d_attention and parsed.encoder in ("sab", "isab") else hp.d
+    k = parsed.k or hp.seeds
     d_in, d_out, d, heads, outputs = (
-        whole_number(name, value)
+        positive_int(name, value)
         for name, value in {
             "d_in": d_in,
             "d_out": d_out,
             "d": d,
-            "heads": plan.heads if heads is None else heads,
-            "outputs": outputs if outputs is not None else plan.outputs or k,
+            "heads": hp.heads if heads is None else heads,
+            "outputs": outputs if outputs is not None else hp.outputs or k,
         }.items()
     )
-    drop = Dropout(plan.dropout if dropout is None else dropout, rng=rng)
+    drop = Dropout(hp.dropout if dropout is None else dropout, rng=rng)
     drops = [drop] if drop.p else []
 
-    widths, inputs = [d] * plan.rff, (d_in, *[d] * (plan.blocks - 1))
+    widths, inputs = [d] * hp.rff, (d_in, *[d] * (hp.blocks - 1))
     encoder: Sequence[Module]
-    match row.encoder:
+    match parsed.encoder:
         case "rff":
-            encoder = [rFF(d_in, *widths, last=plan.last, rng=rng)]
+            encoder = [rFF(d_in, *widths, last=hp.last, rng=rng)]
         case "rffp-mean" | "rffp-max":
-            kind = row.encoder.removeprefix("rffp-")
-            encoder = [rFFp(d_in, *widths, pooling=kind, form=form, last=plan.last, rng=rng)]
+            kind = parsed.encoder.removeprefix("rffp-")
+            encoder = [rFFp(d_in, *widths, pooling=kind, coefficients=coefficients, last=hp.last, rng=rng)]
         case "sab":
             encoder = [SAB(a, d, heads, style=style, rng=rng) for a in inputs]
         case "isab":
-            encoder = [ISAB(a, d, heads, row.m or 0, style=style, rng=rng) for a in inputs]
-    if row.pooling == "pma":
-        pma, sabs = PMA(d, heads, k, style=style, rng=rng), range(plan.sabs)
+            encoder = [ISAB(a, d, heads, parsed.m or 0, style=style, rng=rng) for a in inputs]
+    if parsed.pooling == "pma":
+        pma, sabs = PMA(d, heads, k, style=style, rng=rng), range(hp.sabs)
         decoder = [*drops, pma, *drops, *(SAB(d, d, heads, style=style, rng=rng) for _ in sabs)]
         per_seed = outputs == k
     else:
-        pooling = Dotprod(d, rng=rng) if row.pooling == "dotprod" else Pooling(d, row.kind or plan.pooling)
-        decoder = [pooling, *drops, rFF(d, *[d] * plan.pooled, rng=rng), *drops]
+        pooling = Dotprod(d, rng=rng) if parsed.pooling == "dotprod" else Pooling(d, parsed.kind or hp.pooling)
+        decoder = [pooling, *drops, rFF(d, *[d] * hp.pooled_fc, rng=rng), *drops]
         k, per_seed = 1, False
     head = Linear(d, d_out, rng=rng) if per_seed else Linear(k * d, outputs * d_out, rng=rng)
     return Network(label, encoder, decoder, head, widths=(d_in, d, d_out), outputs=outputs, per_seed=per_seed)
 
 
-_SETTINGS = {
+_ARGUMENTS = {
     "d_in": "the width of the elements", "d_out": "the width of an output", "rng": "a NumPy Generator",
-    "task": "an experiment of the paper", "d": "the width of the network", "heads": "the number of heads",
-    "outputs": "vectors returned for a set", "dropout": "a probability", "form": "of rFFp",
-    "style": "a name or a Style", **dict.fromkeys(CHOICES, "a choice of the style"),
+    "task": "an experiment in the paper", "d": "the width of the network", "heads": "the number of heads",
+    "outputs": "vectors returned for each set", "dropout": "a probability", "coefficients": "for rFFp",
+    "style": "a name or a Style", **dict.fromkeys(CHOICES, "part of the style"),
 }  # fmt: skip
-_BY_OTHER_NAMES = {
+_ALIASES = {
     "d": ("width", "hidden", "dim", "d_model", "dim_hidden", "hidden_size", "features"),
     "heads": ("num_heads", "n_heads", "nhead", "h"),
     "d_in": ("dim_input", "in_features", "input_dim"),
@@ -226,19 +226,19 @@ _BY_OTHER_NAMES = {
 }
 
 
-def _nearest_setting(name: str) -> str:
-    """What somebody who wrote this name may have meant."""
-    meant = [ours for ours, others in _BY_OTHER_NAMES.items() if name.lower() in others]
-    meant = meant or difflib.get_close_matches(name, _SETTINGS, n=1)
+def _nearest_argument(name: str) -> str:
+    """The argument that this name was probably meant to be."""
+    meant = [ours for ours, aliases in _ALIASES.items() if name.lower() in aliases]
+    meant = meant or difflib.get_close_matches(name, _ARGUMENTS, n=1)
     if meant:
-        return f"did you mean {meant[0]} ({_SETTINGS[meant[0]]})?"
-    return f"the settings are {', '.join(_SETTINGS)}"
+        return f"did you mean {meant[0]} ({_ARGUMENTS[meant[0]]})?"
+    return f"the arguments are {', '.join(_ARGUMENTS)}"
 
 
 class Network(Module):
-    """y = head(decoder(encoder(X))): blocks that keep the set, layers that pool it and go on, and a last linear map.
+    """y = head(decoder(encoder(X))): set-to-set blocks, then pooling and the layers after it, then a linear map.
 
-    The head makes one output of each seed's vector (per_seed), or all outputs of all vectors laid end to end.
+    The head maps each pooled vector to one output (per_seed), or the pooled vectors, concatenated, to all outputs.
     """
 
     def __init__(
@@ -257,18 +257,18 @@ class Network(Module):
         self.d_in, self.d, self.d_out = widths
 
     def forward(self, X: Any, mask: Any = None) -> Tensor:
-        Z = through([*self.encoder, *self.decoder], X, mask)  # (B, k, d)
+        Z = apply_layers([*self.encoder, *self.decoder], X, mask)  # (B, k, d)
         *batch, k, d = Z.shape
         Y = self.head(Z if self.per_seed else Z.reshape(*batch, k * d)).reshape(*batch, self.outputs, self.d_out)
         return Y[..., 0, :] if self.outputs == 1 else Y
 
-    def rows(self) -> Iterator[Row]:
-        """As a person would draw it: each layer in the paper's notation, the shape that leaves it, its parameters."""
+    def summary_rows(self) -> Iterator[SummaryRow]:
+        """For printing: each layer in the paper's notation, with its output shape and number of parameters."""
         yield "", "X", f"(B, n, {self.d_in})", 0
         k: Any = "n"
         for layer in [*self.encoder, *self.decoder]:
             if getattr(layer, "pools", False):
-                k = getattr(layer, "k", "k")  # what is left of the set
-            yield "", getattr(layer, "notation", type(layer).__name__), f"(B, {k}, {self.d})", count(layer)
+                k = getattr(layer, "k", "k")  # vectors per set after pooling
+            yield "", getattr(layer, "notation", type(layer).__name__), f"(B, {k}, {self.d})", count_parameters(layer)
         out = f"(B, {self.d_out})" if self.outputs == 1 else f"(B, {self.outputs}, {self.d_out})"
-        yield "", self.head.notation, out, count(self.head)
+        yield "", self.head.notation, out, count_parameters(self.head)

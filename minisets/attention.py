@@ -11,7 +11,7 @@ import numpy as np
 from autograd import Tensor, attention, join_heads, relu, sigmoid, softmax, split_heads, where
 from autograd.backend import Array
 from autograd.ops.nn import mask_of_scores
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.masks import check_sets
 from minisets.nn import Identity, Linear, Module
 from minisets.style import Style, resolve
@@ -20,10 +20,10 @@ from minisets.style import Style, resolve
 class Multihead(Module):
     """Multihead(Q, K, V) = concat(O₁, …, O_h) W^O,     Oⱼ = Att(Q Wⱼ^Q, K Wⱼ^K, V Wⱼ^V),     Att(Q, K, V) = ω(Q Kᵀ) V.
 
-    Q is (B, n, d_q), K and V are (B, m, d_k); a side without B is shared by all sets.  Each head works in d/h of the d
-    features.  ω(S) is the softmax of S · scale over the keys present, or, for the constructions in the paper's proofs,
-    1 + f(S · scale) element by element, with f the identity, sigmoid or relu: a sum over the keys instead of a mean, so
-    its size is unbounded.  The paper's scale is 1/√d; a query without keys gets zeros.
+    Q is (B, n, d_q), K and V are (B, m, d_k); one without B is shared by all sets.  Each head has d/h of the d
+    features.  ω(S) is the softmax of S · scale over the unmasked keys or, for the constructions in the paper's proofs,
+    1 + f(S · scale) elementwise, with f the identity, sigmoid or relu, which sums over the keys instead of averaging,
+    so the output is unbounded.  The paper's scale is 1/√d.  A query without unmasked keys outputs zeros.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Multihead(Module):
         rng: np.random.Generator,
         **choices: Any,
     ) -> None:
-        heads, d = whole_number("the number of heads", heads), whole_number("the width d", d)
+        heads, d = positive_int("the number of heads", heads), positive_int("the width d", d)
         if d % heads:
             raise ValueError(f"the number of heads must divide the width d = {d}, given {heads}")
         s = self.style = resolve(style, choices)
@@ -58,17 +58,17 @@ class Multihead(Module):
         h = self.heads
         q, k, v = split_heads(self.q(Q), heads=h), split_heads(self.k(K), heads=h), split_heads(self.v(V), heads=h)
         if self.style.omega == "softmax":
-            answers = attention(q, k, v, mask=mask, scale=self.scale)  # O₁, …, O_h: (B, h, n, d/h)
+            outputs = attention(q, k, v, mask=mask, scale=self.scale)  # O₁, …, O_h: (B, h, n, d/h)
         else:
-            answers = self.omega(q, k, mask) @ v
-        return self.o(join_heads(answers))  # (B, n, d)
+            outputs = self.omega(q, k, mask) @ v
+        return self.o(join_heads(outputs))  # (B, n, d)
 
     def weights(self, Q: Tensor, K: Tensor, V: Tensor, mask: Array | None = None) -> Tensor:
-        """The weights ω(Q Kᵀ) that forward gives to V, for inspection: (B, h, n, m)."""
+        """The weights ω(Q Kᵀ) that forward applies to V, for inspection: (B, h, n, m)."""
         return self.omega(split_heads(self.q(Q), heads=self.heads), split_heads(self.k(K), heads=self.heads), mask)
 
     def omega(self, q: Tensor, k: Tensor, mask: Array | None) -> Tensor:
-        """ω(q kᵀ), written out."""
+        """ω(q kᵀ), computed explicitly."""
         mask = None if mask is None else mask_of_scores(mask, q, k)
         scores = q @ k.swapaxes(-1, -2) * self.scale
         if self.style.omega == "softmax":

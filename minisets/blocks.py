@@ -1,7 +1,7 @@
 """The blocks of the paper, each written as its equation.
 
 Sets are X (B, n, d) with an optional mask (B, n), or a single set (n, d) with a mask (n,).  Arguments are checked when
-a block is called (see masks.py); forward assumes that they are valid, and calls the forward of the blocks inside.
+a block is called (see masks.py); forward assumes that they are valid, and calls the forward of inner blocks directly.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from minisets.attention import Multihead
 from minisets.checks import check_widths
 from minisets.masks import SetModule, check_sets, zero_masked
 from minisets.nn import Identity, LayerNorm, Linear, Module, SetNorm, init
-from minisets.notation import layers_in_words
+from minisets.notation import layer_notation
 from minisets.style import Style, resolve
 
 
 class rFF(SetModule):  # the paper's own spelling
-    """rFF(X): the same feed-forward network for each row, FC layers of the given widths with ReLU after each.
+    """rFF(X): one feed-forward network applied to each row, FC layers of the given widths with a ReLU after each.
 
     last=None omits the activation after the last layer.
     """
@@ -31,7 +31,7 @@ class rFF(SetModule):  # the paper's own spelling
         check_widths("rFF", widths, last)
         self.layers = [Linear(a, b, rng=rng) for a, b in itertools.pairwise((d_in, *widths))]
         self.d_in, self.last = d_in, last
-        self.notation = layers_in_words("FC", widths, last)
+        self.notation = layer_notation("FC", widths, last)
 
     def forward(self, X: Tensor, mask: Array | None = None) -> Tensor:
         *layers, final = self.layers
@@ -43,12 +43,12 @@ class rFF(SetModule):  # the paper's own spelling
 class MAB(Module):
     """MAB(X, Y) = LN(H + rFF(H)),     H = LN(X + Multihead(X, Y, Y)).
 
-    X (B, n, d_x) supplies the queries, Y (B, m, d_y) the keys and values; a side without B is shared by all sets.  The
-    mask says which elements of Y are present, mask_x which of X.  skip(X) is X itself, projected where d_x ≠ d; in the
-    authors' style it is the projected queries.
+    X (B, n, d_x) supplies the queries, Y (B, m, d_y) the keys and values; if either has no B, all sets share it.
+    mask (B, m) is True where an element of Y is present, mask_x (B, n) where one of X is.  skip(X) is X, projected if
+    d_x ≠ d; in the authors' style it is the projected queries.
 
-    The style decides where to normalise; unused norms are Identity.  With norm="pre" the equations are those of Set
-    Transformer++: H = X + Multihead(SN(X), SN(Y), SN(Y)) and MAB = H + FC(ReLU(SN(H))), SN being the style's norm.
+    The style decides where to normalize; unused norms are Identity.  norm_position="pre" gives the equations of Set
+    Transformer++: H = X + Multihead(SN(X), SN(Y), SN(Y)) and MAB = H + FC(ReLU(SN(H))), where SN is the style's norm.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class MAB(Module):
             self.skip: Module = self.attention.q
         else:
             self.skip = Linear(d_x, d, rng=rng) if d_x != d else Identity()
-        norm = SetNorm if s.normalise == "set" else LayerNorm
-        pre, post = s.norm == "pre", s.norm == "post"
+        norm = SetNorm if s.norm_kind == "set" else LayerNorm
+        pre, post = s.norm_position == "pre", s.norm_position == "post"
         self.rff = PreNormFF(norm(d), Linear(d, d, rng=rng)) if pre else rFF(d, d, rng=rng)
         self.norm_x = norm(d_x) if pre and not learned_queries else Identity()  # learned queries are parameters
         self.norm_y = norm(d_y) if pre else Identity()
@@ -82,7 +82,7 @@ class MAB(Module):
         X, mask_x = check_sets("MAB", X, mask_x, self.d_x, self.attention.q.weight)
         Y, mask = check_sets("MAB", Y, mask, self.d_y, self.attention.q.weight)
         if X.ndim == Y.ndim == 3 and X.shape[0] != Y.shape[0]:
-            raise ValueError(f"MAB of {X.shape} and {Y.shape}: the batches differ; leave B out of what all sets share")
+            raise ValueError(f"MAB was given different batch sizes, {X.shape} and {Y.shape}; omit B from a shared set")
         return zero_masked(self.forward(X, Y, mask, mask_x), mask_x)
 
     def forward(self, X: Tensor, Y: Tensor, mask: Array | None = None, mask_x: Array | None = None) -> Tensor:
@@ -102,7 +102,7 @@ class PreNormFF(Module):
 
 
 class SAB(SetModule):
-    """SAB(X) = MAB(X, X): every element attends to every element, in O(n²)."""
+    """SAB(X) = MAB(X, X): every element attends to every element, in O(n²) time."""
 
     def __init__(
         self, d_in: int, d: int, heads: int, *, style: str | Style = "paper", rng: np.random.Generator, **choices: Any
@@ -115,10 +115,10 @@ class SAB(SetModule):
 
 
 class ISAB(SetModule):
-    """ISAB_m(X) = MAB(X, H),     H = MAB(I, X): m learned inducing points I (m, d) look at the set, in O(n m).
+    """ISAB_m(X) = MAB(X, H),     H = MAB(I, X): attention via m learned inducing points I (m, d), in O(n m) time.
 
-    With m = 1 the second half has a single key to attend to, and softmax gives it the weight 1 whatever the score: the
-    scores receive no gradient.
+    With m = 1 the second MAB has a single key, whose softmax weight is 1 whatever its score, so the scores receive no
+    gradient.
     """
 
     def __init__(
@@ -143,9 +143,9 @@ class ISAB(SetModule):
 
 
 class PMA(SetModule):
-    """PMA_k(Z) = MAB(S, rFF(Z)): k learned seeds S (k, d) pool a set of any size into k vectors.
+    """PMA_k(Z) = MAB(S, rFF(Z)): k learned seed vectors S (k, d) pool a set of any size into k vectors.
 
-    The paper's experiments all leave the rFF out, and so does the default; rff_before_pma=True keeps it.
+    All of the paper's experiments omit the rFF, and so does the default; rff_before_pma=True includes it.
     """
 
     pools = True

@@ -1,11 +1,11 @@
-"""Masks: which elements of a set are present (True) and which are hidden (False).
+"""Masks: True where an element of a set is present, False where it is masked out, such as padding.
 
-All blocks keep two promises.  What a mask hides has no influence on anything, not even if it is nan; and a hidden
-element comes out as zeros, and receives a gradient of exactly zero.
+All blocks guarantee two things.  A masked element has no influence on anything, even if it is nan; and its own output
+is zero, as is the gradient it receives.
 
-Both are enforced on entry, in __call__ (SetModule's, or the block's own): calling a block checks its arguments and
-zeroes what is hidden, and its forward, the equation, takes both for granted.  Inside a block, where everything has been
-checked, the forward of another is called directly.  ragged.py builds masks from sets of different sizes.
+Both are enforced in __call__ (SetModule's, or the block's own): calling a block checks its arguments and zeroes masked
+elements, and its forward, the equation, assumes that this was done.  Inside a block, where everything has been checked,
+the forward of another is called directly.  ragged.py builds masks for sets of different sizes.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from minisets.nn.module import Module, tensor_like
 
 
 def zero_masked(X: Tensor, mask: Array | None) -> Tensor:
-    """X with zeros where an element is hidden."""
+    """X with masked elements set to zero."""
     return X if mask is None else where(mask[..., None], X, 0)
 
 
 def check_sets(name: str, X: Any, mask: Any, d: int, like: Tensor | None) -> tuple[Tensor, Array | None]:
-    """Sets (B, n, d), or a single set (n, d), as a Tensor with zeros where hidden; the mask as an array.
+    """Valid sets (B, n, d), or a single set (n, d), as a Tensor with masked elements zeroed; the mask as an array.
 
-    An array, or a Tensor of integers, takes the dtype and device of the Tensor `like`, a parameter; a floating Tensor
-    of another dtype is refused.
+    An array or an integer Tensor is converted to the dtype and device of `like`, a parameter; a floating-point Tensor
+    of another dtype raises TypeError.
     """
     try:
         X = tensor_like(X, like)
@@ -47,7 +47,7 @@ def check_sets(name: str, X: Any, mask: Any, d: int, like: Tensor | None) -> tup
     try:
         require_mask(mask, X.shape[:-1])
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{name} of sets {X.shape}: {error}") from None
+        raise type(error)(f"{name} on sets {X.shape}: {error}") from None
     mask = backend.beside(mask, X.data)
     return zero_masked(X, mask), mask
 

@@ -1,4 +1,4 @@
-"""The baselines of the paper: ways to make one vector of a set, and row-wise layers that know a summary of the set."""
+"""The paper's baselines: pooling a set into one vector, and row-wise layers that also take a pooled set as input."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from autograd import Tensor, attention, max_pool, mean_pool, relu, softmax
 from autograd.backend import Array
-from minisets.checks import check_widths, whole_number
+from minisets.checks import check_widths, positive_int
 from minisets.masks import SetModule, zero_masked
 from minisets.nn import Linear, init
-from minisets.notation import layers_in_words
+from minisets.notation import layer_notation
 
 
 def pool(X: Tensor, kind: str, mask: Array | None = None) -> Tensor:
-    """(B, n, d) -> (B, 1, d): the mean, sum or max of the elements present; 0 for an empty set."""
+    """(B, n, d) -> (B, 1, d): the mean, sum or max of the unmasked elements; 0 for an empty set."""
     if kind == "mean":
         y = mean_pool(X, axis=-2, mask=mask)
     elif kind == "max":
@@ -26,7 +26,7 @@ def pool(X: Tensor, kind: str, mask: Array | None = None) -> Tensor:
     return y.reshape(*y.shape[:-1], 1, y.shape[-1])
 
 
-def _require_kind(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in ("mean", "sum", "max"):
         raise ValueError(f"pooling must be 'mean', 'sum' or 'max', given {kind!r}")
     return kind
@@ -35,12 +35,12 @@ def _require_kind(kind: str) -> str:
 class Pooling(SetModule):
     """y = mean, sum or max of the elements, (B, n, d) -> (B, 1, d); the paper's "simple pooling" is the mean."""
 
-    pools, k = True, 1  # k: vectors that are left of a set
+    pools, k = True, 1  # k: vectors per set after pooling
 
     def __init__(self, d: int, kind: str = "mean") -> None:
         if isinstance(d, str):
             raise TypeError(f"Pooling takes the width of the elements first: Pooling(64, {d!r})")
-        self.d_in, self.kind = whole_number("d", d), _require_kind(kind)
+        self.d_in, self.kind = positive_int("d", d), _check_kind(kind)
         self.notation = kind
 
     def forward(self, Z: Tensor, mask: Array | None = None) -> Tensor:
@@ -48,16 +48,16 @@ class Pooling(SetModule):
 
 
 class Dotprod(SetModule):
-    """y = Σ aᵢ zᵢ,     a = softmax over the set of ⟨s, zᵢ⟩ / √d, with one learned vector s: (B, n, d) -> (B, 1, d).
+    """y = Σ aᵢ zᵢ,     a = softmax of ⟨s, zᵢ⟩ / √d over the set, with one learned vector s: (B, n, d) -> (B, 1, d).
 
-    The paper names this baseline without writing it out ("dot product attention based weighted sum pooling"); this is
-    the plainest form that fits the name: attention by one seed, without projections, heads or residual.
+    The paper names this baseline without defining it ("dot product attention based weighted sum pooling"); this is the
+    simplest version that fits the name: attention with one seed vector, without projections, heads or residual.
     """
 
     pools, k = True, 1
 
     def __init__(self, d: int, *, rng: np.random.Generator) -> None:
-        self.d_in, self.notation = whole_number("d", d), f"Dotprod({d})"
+        self.d_in, self.notation = positive_int("d", d), f"Dotprod({d})"
         self.s = init.xavier_uniform(rng, (1, d), fan_in=d, fan_out=1)
         self.scale = 1 / math.sqrt(d)
 
@@ -65,16 +65,16 @@ class Dotprod(SetModule):
         return attention(self.s, Z, Z, mask=mask, scale=self.scale)
 
     def weights(self, Z: Tensor, mask: Array | None = None) -> Tensor:
-        """The weights a, to look at: (B, 1, n)."""
+        """The weights a, for inspection: (B, 1, n)."""
         scores = self.s @ Z.swapaxes(-1, -2) * self.scale
         return softmax(scores, mask=None if mask is None else mask[..., None, :])
 
 
 class rFFp(SetModule):  # the paper's own spelling
-    """Permutation-equivariant layers (Zaheer et al., 2017): σ(X Γ + pool(X) Λ + b), one after another.
+    """Permutation-equivariant layers (Zaheer et al., 2017): σ(X Γ + pool(X) Λ + b), stacked.
 
-    form="scalar" is the paper's formula σ(λ x + γ pool(x)) with two numbers λ, γ for each layer, applied to x = X W + b
-    since two numbers cannot change the width.  last=None leaves the activation of the last layer out.
+    coefficients="scalar" is the paper's formula σ(λ x + γ pool(x)) with scalars λ and γ for each layer, applied to
+    x = X W + b because scalars cannot change the width.  last=None omits the activation after the last layer.
     """
 
     def __init__(
@@ -82,26 +82,26 @@ class rFFp(SetModule):  # the paper's own spelling
         d_in: int,
         *widths: int,
         pooling: str = "mean",
-        form: str = "matrix",
+        coefficients: str = "matrix",
         last: str | None = "relu",
         rng: np.random.Generator,
     ) -> None:
-        if form not in ("matrix", "scalar"):
-            raise ValueError(f"form must be 'matrix' or 'scalar', given {form!r}")
+        if coefficients not in ("matrix", "scalar"):
+            raise ValueError(f"coefficients must be 'matrix' or 'scalar', given {coefficients!r}")
         check_widths("rFFp", widths, last)
         pairs = list(itertools.pairwise((d_in, *widths)))
         self.own = [Linear(a, b, rng=rng) for a, b in pairs]
-        if form == "matrix":
+        if coefficients == "matrix":
             self.others = [Linear(a, b, bias=False, rng=rng) for a, b in pairs]
         else:
             self.lambdas = [init.constant((), 1.0) for _ in pairs]
             self.gammas = [init.constant((), 0.0) for _ in pairs]
-        self.d_in, self.pooling, self.form, self.last = d_in, _require_kind(pooling), form, last
-        self.notation = layers_in_words(f"rFFp-{pooling}", widths, last)
+        self.d_in, self.pooling, self.coefficients, self.last = d_in, _check_kind(pooling), coefficients, last
+        self.notation = layer_notation(f"rFFp-{pooling}", widths, last)
 
     def forward(self, X: Tensor, mask: Array | None = None) -> Tensor:
         for i, own in enumerate(self.own):
-            if self.form == "matrix":
+            if self.coefficients == "matrix":
                 X = own(X) + self.others[i](pool(X, self.pooling, mask))
             else:
                 X = own(X)

@@ -1,4 +1,4 @@
-"""A look inside: the weights of every block in a network that attends."""
+"""Recording the attention weights of a network."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from minisets.nn import Module
 
 @contextlib.contextmanager
 def record_attention(net: Module) -> Iterator[dict[str, list[np.ndarray]]]:
-    """The weights of every block that attends, by name, one array for each call.
+    """Record the weights of every attention block, by name, one array for each call.
 
-    with record_attention(net) as seen:
+    with record_attention(net) as recorded:
         net(X, mask)
-    seen["encoder.0.mab.attention"][0]      # (B, h, n, m), or (h, n, m) for a single set
+    recorded["encoder.0.mab.attention"][0]      # (B, h, n, m), or (h, n, m) for a single set
 
-    (Dotprod has one head and one query, and gives (B, 1, n).)  A block that attends has a method weights() of the same
-    arguments as its forward.  While it is watched, a function of its own stands before its forward, which calls both.
+    (Dotprod has one query and no heads: (B, 1, n).)  An attention block is one with a method weights() that takes the
+    same arguments as its forward.  During recording, the instance's forward is a function that calls both.
     """
-    found = {name: module for name, module in net.named_modules() if hasattr(module, "weights")}
-    if not found:
-        raise ValueError(f"nothing in this {type(net).__name__} attends, so there are no weights to record")
-    seen: dict[str, list[np.ndarray]] = {name: [] for name in found}
-    before: dict[str, Any] = {name: vars(module).get("forward") for name, module in found.items()}
-    for name, module in found.items():
-        module.forward = _watched(module, seen[name])  # type: ignore[method-assign]
+    blocks = {name: module for name, module in net.named_modules() if hasattr(module, "weights")}
+    if not blocks:
+        raise ValueError(f"this {type(net).__name__} has no attention blocks, so there are no weights to record")
+    recorded: dict[str, list[np.ndarray]] = {name: [] for name in blocks}
+    original: dict[str, Any] = {name: vars(module).get("forward") for name, module in blocks.items()}
+    for name, module in blocks.items():
+        module.forward = _recording_forward(module, recorded[name])  # type: ignore[method-assign]
     try:
-        yield seen
+        yield recorded
     finally:
-        for name, module in found.items():
-            if before[name] is None:
+        for name, module in blocks.items():
+            if original[name] is None:
                 del module.forward
             else:
-                module.forward = before[name]  # type: ignore[method-assign]
+                module.forward = original[name]  # type: ignore[method-assign]
 
 
-def _watched(module: Any, seen: list[np.ndarray]) -> Callable[..., Tensor]:
+def _recording_forward(module: Any, recorded: list[np.ndarray]) -> Callable[..., Tensor]:
     forward = module.forward
 
-    def watched(*inputs: Any) -> Tensor:
+    def recording_forward(*inputs: Any) -> Tensor:
         with no_grad():
-            seen.append(module.weights(*inputs).numpy())
+            recorded.append(module.weights(*inputs).numpy())
         return forward(*inputs)
 
-    return watched
+    return recording_forward

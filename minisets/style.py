@@ -1,11 +1,11 @@
-"""A style: the choices in which the paper, the authors' code and later work build the same block differently.
+"""Styles: the choices on which the paper, the authors' code and later work differ when they build the same block.
 
-The equations of a MAB are common to all:
+All share the equations of a MAB:
 
-    H = X + Multihead(X, Y, Y),     MAB(X, Y) = H + rFF(H),     with normalisation somewhere
+    H = X + Multihead(X, Y, Y),     MAB(X, Y) = H + rFF(H),     with normalization somewhere
 
-What differs is a short list, and a style is a record of it.  Blocks take `style="paper"` (or another name, or a Style)
-and any single choice beside it: SAB(2, 128, 4, style="paper", norm="none", rng=rng).
+A Style lists the choices on which they differ.  Blocks take `style="paper"` (or another name, or a Style), and keyword
+arguments override single choices: SAB(2, 128, 4, style="paper", norm_position="none", rng=rng).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ CHOICES = {
     "residual": ("input", "query"),
     "output": (True, False),
     "scale": ("width", "head"),
-    "norm": ("post", "pre", "none"),
-    "normalise": ("element", "set"),
+    "norm_position": ("post", "pre", "none"),
+    "norm_kind": ("layer", "set"),
     "bias": (True, False),
     "omega": ("softmax", "1+identity", "1+sigmoid", "1+relu"),
     "rff_before_pma": (False, True),
@@ -28,16 +28,16 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Style:
-    """The defaults are the paper's."""
+    """A choice for each point of difference; the defaults are the paper's."""
 
-    residual: str = "input"  # what attention is added to: X (projected where d_x ≠ d), or the projected queries X W^Q
-    output: bool = True  # the matrix W^O after the heads
-    scale: str = "width"  # of the scores: 1/√d, or 1/√(d/h) of one head
-    norm: str = "post"  # after each sum, before each branch, or none
-    normalise: str = "element"  # LayerNorm over the features of each element, or set norm over the whole set
-    bias: bool = True  # in the projections of attention
-    omega: str = "softmax"  # how scores become weights; the others sum instead of averaging, see Multihead
-    rff_before_pma: bool = False  # in the paper's equation of PMA, and omitted in all of its experiments; PMA's alone
+    residual: str = "input"  # the skip connection: X (projected if d_x ≠ d), or the projected queries X W^Q
+    output: bool = True  # whether the matrix W^O follows the heads
+    scale: str = "width"  # scores are scaled by 1/√d, or by 1/√(d/h), from the width of one head
+    norm_position: str = "post"  # normalize after each sum, before each branch, or nowhere
+    norm_kind: str = "layer"  # LayerNorm over each element's features, or SetNorm over the whole set
+    bias: bool = True  # whether the projections of attention have biases
+    omega: str = "softmax"  # turns scores into weights; all but softmax sum instead of averaging, see Multihead
+    rff_before_pma: bool = False  # the paper's equation for PMA has an rFF, its experiments do not; used by PMA only
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
@@ -48,14 +48,14 @@ class Style:
 
 STYLES = {
     "paper": Style(),
-    "authors": Style(residual="query", output=False, norm="none"),  # their PyTorch code; ln=True is norm="post"
-    "vaswani": Style(scale="head"),  # the scale of "Attention is all you need"
-    "plusplus": Style(norm="pre", normalise="set"),  # Set Transformer++ (Zhang et al., 2022)
+    "authors": Style(residual="query", output=False, norm_position="none"),  # their PyTorch code; for ln see resolve
+    "vaswani": Style(scale="head"),  # scaled as in "Attention Is All You Need"
+    "plusplus": Style(norm_position="pre", norm_kind="set"),  # Set Transformer++ (Zhang et al., 2022)
 }
 
 
 def resolve(style: str | Style, choices: dict[str, Any]) -> Style:
-    """The named style with single choices replaced; ln=True or False is the authors' word for norm="post" or "none"."""
+    """The style with single choices overridden; the authors' ln=True or False is norm_position="post" or "none"."""
     if not isinstance(style, Style):
         if not isinstance(style, str) or style not in STYLES:
             raise ValueError(f"there is no style {style!r}; the styles are {', '.join(STYLES)}")
@@ -63,9 +63,9 @@ def resolve(style: str | Style, choices: dict[str, Any]) -> Style:
     choices = dict(choices)
     if "ln" in choices:
         ln = choices.pop("ln")
-        if "norm" in choices or not isinstance(ln, bool):
-            raise ValueError(f"ln must be True or False, and not stand beside norm; given ln={ln!r}")
-        choices["norm"] = "post" if ln else "none"
+        if "norm_position" in choices or not isinstance(ln, bool):
+            raise ValueError(f"ln must be True or False and cannot be combined with norm_position; given ln={ln!r}")
+        choices["norm_position"] = "post" if ln else "none"
     unknown = choices.keys() - CHOICES.keys()
     if unknown:
         raise TypeError(f"unknown choice {sorted(unknown)[0]!r}; a style has {', '.join(CHOICES)}")

@@ -108,24 +108,24 @@ def test_a_float32_prints_as_it_was_typed():
         (
             lambda: build("SAB + PMA", d_in=2, d_out=1, rng=rng, width=3),
             TypeError,
-            r"no setting 'width'; did you mean d ",
+            r"no argument 'width'; did you mean d ",
         ),
         (lambda: build("SAB + PMA", d_in=2, d_out=1, rng=rng, num_heads=3), TypeError, "did you mean heads "),
-        (lambda: build("SAB + PMA", d_in=2, d_out=1, rng=rng, nrom="post"), TypeError, "did you mean norm "),
-        (lambda: build("SAB + PMA", d_in=2, d_out=1, rng=rng, zzz=3), TypeError, "the settings are d_in, d_out, rng"),
-        (lambda: SAB(2.5, 8, 2, rng=rng), ValueError, "d_in must be a whole number of at least 1, given 2.5"),
-        (lambda: SAB(0, 8, 2, rng=rng), ValueError, "d_in must be a whole number of at least 1, given 0"),
-        (lambda: SAB(2, 8.0, 2, rng=rng), ValueError, "the width d must be a whole number of at least 1, given 8.0"),
-        (lambda: Linear(2, "3", rng=rng), ValueError, "d_out must be a whole number of at least 1, given '3'"),
+        (lambda: build("SAB + PMA", d_in=2, d_out=1, rng=rng, norm_kidn="set"), TypeError, "did you mean norm_kind "),
+        (lambda: build("SAB + PMA", d_in=2, d_out=1, rng=rng, zzz=3), TypeError, "the arguments are d_in, d_out, rng"),
+        (lambda: SAB(2.5, 8, 2, rng=rng), ValueError, "d_in must be a positive integer, given 2.5"),
+        (lambda: SAB(0, 8, 2, rng=rng), ValueError, "d_in must be a positive integer, given 0"),
+        (lambda: SAB(2, 8.0, 2, rng=rng), ValueError, "the width d must be a positive integer, given 8.0"),
+        (lambda: Linear(2, "3", rng=rng), ValueError, "d_out must be a positive integer, given '3'"),
         (
             lambda: rFF(2, [16, 16], rng=rng),
             TypeError,
-            r"rFF takes its widths one by one: rFF\(d_in, 16, 16, rng=rng\)",
+            r"rFF takes separate widths: rFF\(d_in, 16, 16, rng=rng\)",
         ),
-        (lambda: rFFp(2, (16, 16), rng=rng), TypeError, "rFFp takes its widths one by one"),
+        (lambda: rFFp(2, (16, 16), rng=rng), TypeError, "rFFp takes separate widths"),
         (lambda: Pooling("mean"), TypeError, r"Pooling takes the width of the elements first: Pooling\(64, 'mean'\)"),
-        (lambda: pad([[], [[1.0, 2.0]]]), ValueError, r"set 0 is an empty list.*write numpy\.zeros\(\(0, 2\)\) for it"),
-        (lambda: pad([[]]), ValueError, r"set 0 is an empty list, which has no width; write numpy\.zeros\(\(0, d\)\)"),
+        (lambda: pad([[], [[1.0, 2.0]]]), ValueError, r"set 0 is an empty list.*use numpy\.zeros\(\(0, 2\)\) instead"),
+        (lambda: pad([[]]), ValueError, r"set 0 is an empty list, which has no width; use numpy\.zeros\(\(0, d\)\)"),
     ],
 )
 def test_ops_and_blocks_by_habit(call, error, said):
@@ -162,7 +162,7 @@ def test_zero_grad_and_repr_of_what_trains():
     assert net.weight.grad is None and net.bias.grad is None
     assert repr(optimizer) == (
         "Adam(lr=0.01, weight_decay=0.0, decoupled=False, betas=(0.9, 0.999), eps=1e-08): "
-        "2 parameters of 9 numbers, step 1"
+        "2 Tensors with 9 parameters, step 1"
     )
     assert repr(SGD(net.parameters(), lr=0.1)).startswith("SGD(lr=0.1, ")
 

@@ -43,7 +43,7 @@ PLAIN = [  # what is a formula, a block or the tape: nothing of it knows of spee
     *sorted((ROOT / "autograd" / "ops").glob("*.py")),
     *(ROOT / "autograd" / name for name in ("tape.py", "arguments.py", "operators.py", "methods.py", "registry.py")),
     *(ROOT / "minisets" / f"{name}.py" for name in ("attention", "blocks", "pooling", "masks", "ragged", "recording")),
-    *(ROOT / "minisets" / f"{name}.py" for name in ("architectures", "style", "notation", "state")),
+    *(ROOT / "minisets" / f"{name}.py" for name in ("architectures", "style", "notation", "state_dict")),
     *sorted((ROOT / "minisets" / "nn").glob("*.py")),
     *sorted((ROOT / "minisets" / "optim").glob("*.py")),
 ]
@@ -105,7 +105,7 @@ def test_another_package_named_autograd_is_noticed(tmp_path: Path, kind: str):
     (other / ("__init__.py" if kind == "package" else "core.py")).write_text("def grad(f): ...\n")
     (tmp_path / "minisets").symlink_to(ROOT / "minisets")
     last = failing_import(tmp_path)
-    assert last.startswith("ImportError: minisets brings its own package named 'autograd'") and str(other) in last
+    assert last.startswith("ImportError: minisets has its own package named 'autograd'") and str(other) in last
     assert f"rename {other}" in last or "install --force-reinstall --no-deps -e" in last
 
 

@@ -1,9 +1,9 @@
-"""Faster forms of whole blocks: what is gained when several ops are seen at once.
+"""Faster forms of whole blocks: what can be gained by optimizing several ops together.
 
-    orders      the products of attention, multiplied in another order where that is cheaper
-    blocks      MAB and rFF: an order of products, then residual, ReLU and norm in one pass
-    images      convolution, batch norm and ReLU in fewer passes
-    optim       all parameters of an optimizer as one
+    product_orders      the matrix products of attention, in whichever order is cheapest
+    blocks              MAB and rFF: the cheapest order of products, then residual, ReLU and norm in one pass
+    images              convolution, batch norm and ReLU in fewer passes
+    optim               all parameters of an optimizer as one array
 
 Importing this package attaches them (autograd/forms.py).
 """

@@ -1,6 +1,6 @@
-"""MAB and rFF: an order of products, then residual, ReLU and norm in one pass over the rows.
+"""MAB and rFF: the cheapest order of products, then residual, ReLU and norm in one pass over the rows.
 
-On a GPU the textbook's order is kept, and the kernels have their turn.
+On a GPU the textbook order is kept, and kernels replace its ops.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from autograd.kernels.registry import DTYPES
 from autograd.tape import apply
 from minisets.attention import Multihead
 from minisets.blocks import MAB, rFF
-from minisets.fast.orders import cheapest, multihead
+from minisets.fast.product_orders import cheapest, multihead
 from minisets.nn import Identity, LayerNorm, Linear
 
 _residual_norm, _linear = new_gradients(rows.residual_norm), new_gradients(rows.linear)
@@ -45,29 +45,29 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor
 
 
 def serves_mab(self: MAB, X: Tensor, Y: Tensor, mask: Array | None = None, mask_x: Array | None = None) -> bool:
-    """Softmax attention of sets that are not empty, its parts as we make them, and nobody watching.
+    """Whether this is softmax attention between nonempty sets, with no part replaced or wrapped.
 
-    (Whoever watches, such as record_attention, puts a function before the `forward` of a part.)
+    (record_attention, for example, wraps the `forward` of a part by setting it on the instance.)
     """
     style, block = self.style, self.attention
     return (
         type(block) is Multihead
         and "forward" not in vars(block)
-        and _ours(block.q, block.k, block.v)
-        and (type(block.o) is Identity or _ours(block.o))
+        and _unmodified(block.q, block.k, block.v)
+        and (type(block.o) is Identity or _unmodified(block.o))
         and style.omega == "softmax"
         and (style.residual == "input" or not style.output)
-        and _serves(X)
-        and _serves(Y)
+        and _is_supported(X)
+        and _is_supported(Y)
     )
 
 
-def _ours(*layers: Any) -> bool:
-    """Whether these are Linear layers whose forward is ours, and not layers of a user's own in their place."""
+def _unmodified(*layers: Any) -> bool:
+    """Whether all are Linear layers with the original forward, not replacements by a user."""
     return all(type(layer) is Linear and "forward" not in vars(layer) for layer in layers)
 
 
-def _serves(X: Tensor) -> bool:
+def _is_supported(X: Tensor) -> bool:
     x = X.data
     return x.size > 0 and x.dtype.name in DTYPES and (type(x) is np.ndarray or on_gpu(x))
 
@@ -76,24 +76,24 @@ def _serves(X: Tensor) -> bool:
 @with_one_blas_thread
 def mab(self: MAB, X: Tensor, Y: Tensor, mask: Array | None = None, mask_x: Array | None = None) -> Tensor:
     x, y = self.norm_x(X, mask_x), self.norm_y(Y, mask)
-    queries = self.style.residual == "query"
-    A, output = attend(self.attention, x, y, mask, queries)
-    R = None if queries else self.skip(X)
+    adds_queries = self.style.residual == "query"
+    A, output = attend(self.attention, x, y, mask, adds_queries)
+    R = None if adds_queries else self.skip(X)
     parts: tuple[Any, Any, Any] = self.norm_h, self.norm_out, self.rff
     first, second, ff = parts
-    narrow = self.attention.d <= norm.WIDEST or not on_gpu(X.data)
-    usual = type(first) is LayerNorm and type(second) is LayerNorm and type(ff) is rFF and _ours(*ff.layers)
-    if not (usual and narrow and len(ff.layers) == 1):
+    fits_kernel = self.attention.d <= norm.WIDEST or not on_gpu(X.data)
+    standard = type(first) is LayerNorm and type(second) is LayerNorm and type(ff) is rFF and _unmodified(*ff.layers)
+    if not (standard and fits_kernel and len(ff.layers) == 1):
         H = A if isinstance(output, Identity) else output(A)
         H = first(H if R is None else R + H, mask_x)
         return second(H + ff.forward(H, mask_x), mask_x)
-    eps, scale = first.eps, (first.gamma, first.beta)
+    eps, affine = first.eps, (first.gamma, first.beta)
     if R is None:
         H = first(A)
     elif isinstance(output, Identity):
-        H = sum_norm(R, *scale, A, eps=eps) if R.shape == A.shape else first(R + A)
+        H = sum_norm(R, *affine, A, eps=eps) if R.shape == A.shape else first(R + A)
     else:
-        H = residual_norm(R, A, output.weight, output.bias, *scale, relu=False, eps=eps)
+        H = residual_norm(R, A, output.weight, output.bias, *affine, relu=False, eps=eps)
     fc = ff.layers[0]
     return residual_norm(H, H, fc.weight, fc.bias, second.gamma, second.beta, relu=True, eps=second.eps)
 
@@ -101,7 +101,7 @@ def mab(self: MAB, X: Tensor, Y: Tensor, mask: Array | None = None, mask_x: Arra
 def attend(
     block: Multihead, X: Tensor, Y: Tensor, mask: Array | None, residual: bool
 ) -> tuple[Tensor, Linear | Identity]:
-    """concat(O₁, …, O_h), and what is still to be applied to it; residual=True adds the projected queries."""
+    """concat(O₁, …, O_h), and the layer still to be applied to it; residual=True adds the projected queries."""
     q, k, v = block.q, block.k, block.v
     if on_gpu(X.data) or on_gpu(Y.data):
         projected = q(X)
@@ -118,7 +118,7 @@ def attend(
 
 
 def serves_rff(self: rFF, X: Tensor, mask: Array | None = None) -> bool:
-    return _serves(X) and _ours(*self.layers)
+    return _is_supported(X) and _unmodified(*self.layers)
 
 
 @form_of(rFF, "forward", serves=serves_rff)

@@ -1,4 +1,4 @@
-"""Convolution, batch norm and ReLU: the statistics of a batch in pieces, norm and ReLU in one pass."""
+"""Convolution, batch norm and ReLU: a batch's statistics computed in pieces, norm and ReLU in one pass."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _batch_norm = new_gradients(images.batch_norm)
 
 
 def serves(self: ConvNorm, X: Any) -> bool:
-    """Images in NumPy, and the norm of a ConvNorm as it is made."""
+    """Whether the images are NumPy arrays, and the norm of the ConvNorm has not been replaced."""
     data = X.data if isinstance(X, Tensor) else X
-    numpy = type(data) is np.ndarray and type(self.norm.gamma.data) is np.ndarray
-    return numpy and data.size > 0 and type(self.norm) is BatchNorm and self.norm.axis == 1
+    is_numpy = type(data) is np.ndarray and type(self.norm.gamma.data) is np.ndarray
+    return is_numpy and data.size > 0 and type(self.norm) is BatchNorm and self.norm.axis == 1
 
 
 @form_of(ConvNorm, "forward", serves=serves)
@@ -33,5 +33,5 @@ def conv_norm(self: ConvNorm, X: Any) -> Tensor:
     settings = {"statistics": statistics, "eps": norm.eps, "frozen": not norm.training, "relu": True}
     Y = apply("batch_norm", _batch_norm, (Z, norm.gamma, norm.beta), settings)
     if norm.training:
-        norm.follow(*statistics, n=Z.size // Z.shape[1])
+        norm.update_running(*statistics, n=Z.size // Z.shape[1])
     return Y

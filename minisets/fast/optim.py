@@ -1,7 +1,7 @@
-"""All parameters of an optimizer as one: their memories lie end to end in one array, and so do their gradients.
+"""All parameters of an optimizer as one: their buffers are concatenated into one array, and so are their gradients.
 
 On the CPU a step is then a few passes over one long array, in pieces, instead of a dozen small calls for each
-parameter.  On a GPU the parameters themselves lie end to end as well, and a step of Adam is one launch.
+parameter.  On a GPU the parameters themselves are concatenated too, and a step of Adam is one kernel launch.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from minisets.optim import SGD, Adam, Optimizer
 
 @dataclass
 class Flat:
-    """What belongs to all parameters, end to end: for each memory an array, of which each parameter's is a view."""
+    """The buffers of all parameters, concatenated: one array per buffer name, with a view for each parameter."""
 
-    ends: list[int]  # where each parameter ends
-    memory: dict[str, Array]
-    views: dict[str, list[Array]]  # of the memories, as the optimizer has them
+    offsets: list[int]  # where each parameter starts, and the end of the last
+    buffers: dict[str, Array]
+    views: dict[str, list[Array]]  # of the buffers, as the optimizer has them
     parameters: Array | None = None  # on a GPU
 
-    def apart(self, flat: Array, like: list[Tensor]) -> list[Array]:
-        """Of an array with all parameters end to end, the view that belongs to each."""
-        pairs = itertools.pairwise(self.ends)
+    def split(self, flat: Array, like: list[Tensor]) -> list[Array]:
+        """A view of each parameter's part of an array, in the parameter's shape."""
+        pairs = itertools.pairwise(self.offsets)
         return [flat[a:b].reshape(p.data.shape) for p, (a, b) in zip(like, pairs, strict=True)]
 
 
 _flat: WeakKeyDictionary[Optimizer, Flat] = WeakKeyDictionary()
 
 
-def flat_memory(optimizer: Optimizer) -> Flat:
-    """The memories of an optimizer end to end, laid so anew if it is a copy of another or was given other arrays."""
+def flat_buffers(optimizer: Optimizer) -> Flat:
+    """An optimizer's concatenated buffers, rebuilt if it is a copy of another or its arrays were replaced."""
     flat = _flat.get(optimizer)
     if flat is not None and all(
-        mine is view
-        for name in optimizer.memories
-        for mine, view in zip(optimizer.memory[name], flat.views[name], strict=True)
+        buffer is view
+        for name in optimizer.buffer_names
+        for buffer, view in zip(optimizer.buffers[name], flat.views[name], strict=True)
     ):
         return flat
     flat = _flat[optimizer] = Flat(np.cumsum([0, *(p.size for p in optimizer.parameters)]).tolist(), {}, {})
-    for name in optimizer.memories:
-        flat.memory[name] = end_to_end(optimizer.memory[name])
-        flat.views[name] = optimizer.memory[name] = flat.apart(flat.memory[name], optimizer.parameters)
+    for name in optimizer.buffer_names:
+        flat.buffers[name] = flatten(optimizer.buffers[name])
+        flat.views[name] = optimizer.buffers[name] = flat.split(flat.buffers[name], optimizer.parameters)
     return flat
 
 
-def end_to_end(arrays: list[Array]) -> Array:
+def flatten(arrays: list[Array]) -> Array:
     return array_module(arrays[0]).concatenate([array.reshape(-1) for array in arrays])
 
 
 def serves(self: Optimizer) -> bool:
-    """Adam and SGD, where all parameters have a gradient and have taken the same number of steps: they move as one.
+    """Whether this is Adam or SGD, and all parameters have a gradient and have taken the same number of steps.
 
-    A recurrence of a user's own may treat a parameter as a whole, by its norm for example.
+    A user's own recurrence may depend on a whole parameter, such as its norm, so it is not applied to all at once.
     """
     first = self.parameters[0].data
     return (
@@ -77,48 +77,48 @@ def serves(self: Optimizer) -> bool:
 
 @form_of(Optimizer, "step", serves=serves)
 def step(self: Optimizer) -> None:
-    self.check()
-    flat = flat_memory(self)
+    self.check_parameters()
+    flat = flat_buffers(self)
     self.steps += 1
-    t, memory = int(self.steps[0]), list(flat.memory.values())
-    g = end_to_end([p.grad for p in self.parameters])
+    t, buffers = int(self.steps[0]), list(flat.buffers.values())
+    g = flatten([p.grad for p in self.parameters])
     if on_gpu(g):
-        _on_gpu(self, flat, t, g, memory)
+        _on_gpu(self, flat, t, g, buffers)
         return
-    # Without weight decay nobody looks at p, and any array of its length will do.
-    p = end_to_end([p.data for p in self.parameters]) if self.weight_decay else g
-    change = np.empty_like(g)
+    # Without weight decay p is not read, and any array of its length will do.
+    p = flatten([p.data for p in self.parameters]) if self.weight_decay else g
+    update = np.empty_like(g)
 
-    def move(piece: slice) -> None:
-        change[piece] = self.change(t, p[piece], g[piece], [array[piece] for array in memory])
+    def compute(piece: slice) -> None:
+        update[piece] = self.update(t, p[piece], g[piece], [array[piece] for array in buffers])
 
-    parallel_map(move, row_pieces(len(g), 1))
-    for parameter, part in zip(self.parameters, flat.apart(change, self.parameters), strict=True):
+    parallel_map(compute, row_pieces(len(g), 1))
+    for parameter, part in zip(self.parameters, flat.split(update, self.parameters), strict=True):
         parameter.data -= part
 
 
-def _on_gpu(self: Optimizer, flat: Flat, t: int, g: Array, memory: list[Any]) -> None:
+def _on_gpu(self: Optimizer, flat: Flat, t: int, g: Array, buffers: list[Any]) -> None:
     p = flat_parameters(self, flat)
     if type(self) is Adam:
         (b1, b2), decay = self.betas, self.weight_decay
         decays = (0.0, decay) if self.decoupled else (decay, 0.0)
-        adam(p, *memory, g, self.lr, b1, b2, 1 - b1, 1 - b2, 1 - b1**t, 1 - b2**t, self.eps, *decays)
+        adam(p, *buffers, g, self.lr, b1, b2, 1 - b1, 1 - b2, 1 - b1**t, 1 - b2**t, self.eps, *decays)
     else:
-        p -= self.change(t, p, g, memory)
+        p -= self.update(t, p, g, buffers)
 
 
 def flat_parameters(optimizer: Optimizer, flat: Flat) -> Array:
-    """All parameters in one array, of which each of them is a view from now on.
+    """All parameters in one array, of which each becomes a view.
 
-    Where they lie elsewhere (an array was assigned to p.data, or network and optimizer were copied), they are laid end
-    to end anew.  Whoever shares a parameter's memory should do so after the first step.
+    If they are elsewhere (an array was assigned to p.data, or network and optimizer were copied), they are concatenated
+    again.  Share a parameter's memory only after the first step.
     """
-    whole = flat.parameters
-    if whole is None or not all(
-        p.size == 0 or p.data.data.ptr == whole.data.ptr + start * whole.itemsize
-        for p, start in zip(optimizer.parameters, flat.ends, strict=False)
+    joined = flat.parameters
+    if joined is None or not all(
+        p.size == 0 or p.data.data.ptr == joined.data.ptr + start * joined.itemsize
+        for p, start in zip(optimizer.parameters, flat.offsets, strict=False)
     ):
-        whole = flat.parameters = end_to_end([p.data for p in optimizer.parameters])
-        for p, view in zip(optimizer.parameters, flat.apart(whole, optimizer.parameters), strict=True):
+        joined = flat.parameters = flatten([p.data for p in optimizer.parameters])
+        for p, view in zip(optimizer.parameters, flat.split(joined, optimizer.parameters), strict=True):
             p.data = view
-    return whole
+    return joined

@@ -12,7 +12,7 @@ from minisets.nn.module import Module
 
 
 class Dropout(Module):
-    """In training each element is zeroed with probability p and the others grow by 1/(1 − p); otherwise nothing."""
+    """In training, zeroes each element with probability p and scales the rest by 1/(1 − p); otherwise Y = X."""
 
     def __init__(self, p: float, *, rng: np.random.Generator) -> None:
         if not 0 <= p < 1:

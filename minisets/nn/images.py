@@ -1,4 +1,4 @@
-"""Layers of images (N, C, H, W): convolution, batch normalisation, and the two with a ReLU."""
+"""Layers for images (N, C, H, W): convolution, batch normalization, and both followed by a ReLU."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 
 from autograd import Tensor, batch_norm, conv2d, relu
 from autograd.ops.images import moments, pair
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.nn import init
 from minisets.nn.module import Module, tensor_like
 
 
 class BatchNorm(Module):
-    """Each channel brought to mean 0 and variance 1 over the batch, then scaled by γ and shifted by β.
+    """Each channel normalized to mean 0 and variance 1 over the batch, then scaled by γ and shifted by β.
 
-    The channels lie along an axis: 1 for images (N, C, H, W), −1 for the features of a set.  In training the batch's
-    own statistics are used, and running ones follow them, r ← (1 − momentum) r + momentum · batch, the variance being
-    the unbiased one; in evaluation the running ones are used.
+    `axis` is that of the channels: 1 for images (N, C, H, W), −1 for the features of a set.  Training uses the batch's
+    own statistics and updates the running ones, r ← (1 − momentum) r + momentum · batch, with the unbiased variance;
+    evaluation uses the running ones.
     """
 
     def __init__(self, channels: int, *, axis: int = 1, momentum: float = 0.1, eps: float = 1e-5) -> None:
-        channels = whole_number("channels", channels)
+        channels = positive_int("channels", channels)
         self.gamma, self.beta = init.constant((channels,), 1.0), init.constant((channels,), 0.0)
         self.running_mean = Tensor(np.zeros(channels, dtype="float32"))
         self.running_variance = Tensor(np.ones(channels, dtype="float32"))
@@ -38,18 +38,18 @@ class BatchNorm(Module):
             X, self.gamma, self.beta, axis=self.axis, eps=self.eps, statistics=statistics, frozen=not self.training
         )
         if self.training:
-            self.follow(*statistics, n=X.size // X.shape[self.axis])
+            self.update_running(*statistics, n=X.size // X.shape[self.axis])
         return Y
 
-    def follow(self, mean: Any, variance: Any, n: int) -> None:
-        """Move the running statistics towards those of a batch of n numbers a channel."""
+    def update_running(self, mean: Any, variance: Any, n: int) -> None:
+        """Move the running statistics toward those of a batch with n values per channel."""
         for running, batch in ((self.running_mean, mean), (self.running_variance, variance * (n / max(n - 1, 1)))):
             running.data *= 1 - self.momentum
             running.data += self.momentum * batch
 
 
 class Conv2d(Module):
-    """Images (N, C_in, H, W) to (N, C_out, H', W') by a kernel of the given size, at every stride-th place."""
+    """Convolution of images (N, C_in, H, W) to (N, C_out, H', W') with a kernel of the given size."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Conv2d(Module):
 class ConvNorm(Module):
     """max(BatchNorm(Conv2d(X)), 0), in the paper's tables Conv(c_out, size, stride, BN, ReLU).
 
-    The convolution has no bias: the normalisation would take it away again.
+    The convolution has no bias, since the normalization would cancel it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The layers that blocks are made of.  Each takes an explicit `rng` where it draws numbers."""
+"""The layers that blocks are made of.  Those with random initial values take an explicit `rng`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 
 from autograd import Tensor, layer_norm, linear
-from minisets.checks import whole_number
+from minisets.checks import positive_int
 from minisets.nn import init
 from minisets.nn.module import Module
 
 
 class Identity(Module):
-    """Y = X: in the place of a layer that is left out."""
+    """Y = X: a placeholder for a layer that is left out."""
 
     def forward(self, X: Any, mask: Any = None) -> Any:
         return X
 
 
 class Linear(Module):
-    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch keeps the transpose)."""
+    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch stores the transpose)."""
 
     def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator) -> None:
-        d_in, d_out = whole_number("d_in", d_in), whole_number("d_out", d_out)
+        d_in, d_out = positive_int("d_in", d_in), positive_int("d_out", d_out)
         self.weight = init.fan_in_uniform(rng, (d_in, d_out), fan_in=d_in)
         self.bias = init.fan_in_uniform(rng, (d_out,), fan_in=d_in) if bias else None
         self.notation = f"FC({d_out}, –)"  # as the paper's tables write it
@@ -33,13 +33,13 @@ class Linear(Module):
 
 
 class LayerNorm(Module):
-    """Each row of X brought to mean 0 and variance 1, then scaled by γ and shifted by β.
+    """Each row of X normalized to mean 0 and variance 1, then scaled by γ and shifted by β.
 
-    A mask changes nothing, as every row is normalised by itself.
+    A mask has no effect, since each row is normalized separately.
     """
 
     def __init__(self, d: int, *, eps: float = 1e-5) -> None:
-        d = whole_number("d", d)
+        d = positive_int("d", d)
         self.gamma, self.beta = init.constant((d,), 1.0), init.constant((d,), 0.0)
         self.eps, self.notation = eps, f"LayerNorm({d})"
 

@@ -1,9 +1,9 @@
 """Module: a function with parameters.
 
-A Module is an ordinary object.  Whatever Tensors, Modules and random generators are found in its attributes (in lists,
-tuples and dictionaries too) belong to it, in the order in which the attributes were set, under names such as
-"layers.0.weight".  A Tensor that requires a gradient is a parameter; one that does not is part of the state all the
-same, such as the running mean of a BatchNorm or a parameter that was frozen.
+A Module is an ordinary object.  The Tensors, Modules and random generators in its attributes (or in lists, tuples and
+dictionaries there) belong to it, in the order in which the attributes were set, under names such as "layers.0.weight".
+A Tensor that requires a gradient is a parameter; one that does not is still part of the state, such as the running mean
+of a BatchNorm or a frozen parameter.
 
     class Affine(Module):
         def __init__(self, d, *, rng):
@@ -22,13 +22,13 @@ import numpy as np
 
 from autograd import Tensor, backend
 from autograd.backend import Array
-from minisets.nn.drawing import as_html, as_text
-from minisets.nn.walk import walk
-from minisets.state import fit, overwrite
+from minisets.nn.members import named_members
+from minisets.nn.summary import as_html, as_text
+from minisets.state_dict import match_state, overwrite
 
 
 class Module:
-    training = True  # whether dropout drops and batch norm looks at the batch; set by train() and eval()
+    training = True  # whether Dropout drops and BatchNorm uses batch statistics; set by train() and eval()
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no forward")
@@ -36,33 +36,33 @@ class Module:
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         return self.forward(*inputs, **settings)
 
-    # ---- what belongs to it
+    # ---- members
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Every Tensor of the state, each once, by its dotted name; a result kept in an attribute is not state."""
-        return ((name, x) for name, x in walk(self) if isinstance(x, Tensor) and x.node is None)
+        """Every Tensor in the state, once, with its dotted name; a result stored in an attribute is not state."""
+        return ((name, x) for name, x in named_members(self) if isinstance(x, Tensor) and x.node is None)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """The Tensors that are trained."""
+        """The trainable Tensors, with their names."""
         return ((name, x) for name, x in self.named_tensors() if x.requires_grad)
 
     def parameters(self) -> list[Tensor]:
-        """The Tensors that are trained, in the order of named_parameters()."""
+        """The trainable Tensors, in the order of named_parameters()."""
         return [x for _, x in self.named_parameters()]
 
     def named_generators(self) -> Iterator[tuple[str, np.random.Generator]]:
-        """The random generators, whose state a checkpoint must keep."""
-        return ((name, x) for name, x in walk(self) if isinstance(x, np.random.Generator))
+        """The random generators, whose state checkpoints save, with their names."""
+        return ((name, x) for name, x in named_members(self) if isinstance(x, np.random.Generator))
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """This Module, under the name "", and every one inside it."""
-        return ((name, x) for name, x in walk(self) if isinstance(x, Module))
+        """This Module, under the name "", and every Module inside it."""
+        return ((name, x) for name, x in named_members(self) if isinstance(x, Module))
 
     def modules(self) -> Iterator[Module]:
-        """This Module and every one inside it."""
+        """This Module and every Module inside it."""
         return (x for _, x in self.named_modules())
 
-    # ---- what can be done to it
+    # ---- mode, gradients, device and dtype
 
     def train(self, training: bool = True) -> Self:
         for module in self.modules():
@@ -73,23 +73,23 @@ class Module:
         return self.train(False)
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters, before the next backward adds its own."""
+        """Clear the gradients of all parameters, before the next backward pass adds to them."""
         for p in self.parameters():
             p.grad = None
 
     def to(self, device: str) -> Self:
-        """Move all Tensors to a device, in place; an optimizer is made after the move."""
+        """Move all Tensors to a device, in place; create optimizers after the move."""
         return self._apply(lambda data: backend.to_device(data, device))
 
     def astype(self, dtype: Any) -> Self:
-        """Turn all floating-point Tensors into float32 or float64, in place."""
+        """Convert all floating-point Tensors to float32 or float64, in place."""
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise ValueError(f"a Module computes in float32 or float64, given {np.dtype(dtype)}")
         return self._apply(lambda data: data.astype(dtype) if data.dtype.kind == "f" else data)
 
     def _apply(self, function: Callable[[Array], Array]) -> Self:
-        changed = [(x, function(x.data)) for _, x in self.named_tensors()]  # all of it works, or nothing is changed
-        for x, data in changed:
+        converted = [(x, function(x.data)) for _, x in self.named_tensors()]  # an error here changes nothing
+        for x, data in converted:
             x.data, x.grad = data, None
         return self
 
@@ -100,14 +100,14 @@ class Module:
         return {name: np.array(x.numpy()) for name, x in self.named_tensors()}
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
-        """Take over a state of the same names and shapes; anything else is refused before a number is changed."""
-        overwrite(self.matching(state))
+        """Load a state with the same names and shapes; any other raises ValueError before a value is changed."""
+        overwrite(self.match_state_dict(state))
 
-    def matching(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
-        """Each array of mine with the one of the same name, or a ValueError that says what does not fit."""
-        return fit(type(self).__name__, {name: x.data for name, x in self.named_tensors()}, state)
+    def match_state_dict(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+        """Pairs of an array of this Module and the saved one of its name; raises ValueError if they do not match."""
+        return match_state(type(self).__name__, {name: x.data for name, x in self.named_tensors()}, state)
 
-    # ---- how it looks: drawing.py
+    # ---- printing: summary.py
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -117,11 +117,11 @@ class Module:
 
 
 def tensor_like(X: Any, like: Tensor | None) -> Tensor:
-    """What a Module computes with: a Tensor as it is, anything else in the dtype and on the device of a parameter."""
+    """X itself if it is a Tensor; anything else as a Tensor with the dtype and device of `like`, a parameter."""
     if isinstance(X, Tensor):
         return X
     X = Tensor(X)
     if like is None:
         return X
-    alike = X.dtype == like.dtype and X.device == like.device
-    return X if alike else X.astype(like.dtype).to(like.device)
+    matches = X.dtype == like.dtype and X.device == like.device
+    return X if matches else X.astype(like.dtype).to(like.device)

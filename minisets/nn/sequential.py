@@ -1,4 +1,4 @@
-"""Layers one after another, and how a mask finds those that can use it."""
+"""Layers in sequence, with a mask passed to those that take one."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from minisets.nn.module import Module, tensor_like
 
 
 class Sequential(Module):
-    """One layer after another; a layer is a Module or any function of a Tensor, such as relu.
+    """Layers applied in sequence; a layer is a Module or any function of a Tensor, such as relu.
 
-    A mask of the sets is given to every layer that takes one, until a layer pools them: see through().
+    A mask is passed to every layer that takes one, until a layer pools the sets: see apply_layers().
     """
 
     def __init__(self, *layers: Callable[..., Any]) -> None:
         self.layers = list(layers)
 
     def forward(self, X: Any, mask: Any = None) -> Any:
-        if not isinstance(X, Tensor):  # a relu that comes first would make a float64 Tensor of an array
+        if not isinstance(X, Tensor):  # if relu came first, it would turn an array into a float64 Tensor
             X = tensor_like(X, next((x for _, x in self.named_tensors() if x.requires_grad), None))
-        return through(self.layers, X, mask)
+        return apply_layers(self.layers, X, mask)
 
 
-def through(layers: list[Any], X: Any, mask: Any) -> Any:
-    """X through one layer after another, each given the mask if it takes one and there still is a set to be masked.
+def apply_layers(layers: list[Any], X: Any, mask: Any) -> Any:
+    """X passed through each layer in turn, with the mask if the layer takes one, until a layer pools the sets.
 
-    A layer that pools says so by an attribute pools = True; one of which nothing is known (that has no such attribute)
-    has pooled the set when what it returns no longer has an element for each entry of the mask.
+    A layer that pools has an attribute pools = True; a layer without the attribute counts as pooling if its output does
+    not have an element for each entry of the mask.
     """
     for layer in layers:
         X = layer(X, mask) if mask is not None and takes_mask(layer) else layer(X)
@@ -49,5 +49,5 @@ def takes_mask(layer: Any) -> bool:
 def _has_parameter(function: Callable[..., Any], name: str) -> bool:
     try:
         return name in inspect.signature(function).parameters
-    except ValueError:  # a function written in C
+    except ValueError:  # a C function without a signature
         return False

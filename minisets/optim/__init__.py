@@ -1,4 +1,4 @@
-"""Optimizers, each written as its recurrence; learning rates as functions of the step; clipping.
+"""Optimizers, each written as its recurrence; learning-rate schedules; gradient clipping.
 
 optimizer = Adam(net.parameters(), lr=1e-3)
 schedule = drop_at(1e-3, fractions=[0.7], total=50_000)

@@ -8,14 +8,14 @@ import numpy as np
 
 from autograd import Tensor, backend
 from autograd.backend import Array
-from minisets.checks import fraction, not_negative, positive
-from minisets.state import fit, overwrite
+from minisets.checks import check_fraction, check_nonnegative, check_positive
+from minisets.state_dict import match_state, overwrite
 
 
 class Optimizer:
-    """What the optimizers share: the parameters p with gradients g, the learning rate, and a memory for each p."""
+    """What all optimizers share: parameters p with gradients g, a learning rate, and buffers for each p."""
 
-    memories: tuple[str, ...] = ()  # the names of the arrays kept for each parameter
+    buffer_names: tuple[str, ...] = ()  # of the arrays kept for each parameter
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, weight_decay: float, decoupled: bool) -> None:
         if hasattr(parameters, "parameters"):
@@ -24,85 +24,84 @@ class Optimizer:
         if not self.parameters:
             raise ValueError("an optimizer needs at least one parameter, given none")
         if not all(isinstance(p, Tensor) and p.requires_grad and p.node is None for p in self.parameters):
-            raise ValueError("parameters must be Tensors made with requires_grad=True, as net.parameters() gives them")
+            raise ValueError("parameters must be Tensors created with requires_grad=True, as in net.parameters()")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
-            raise ValueError("a parameter was given twice: it would be moved twice in each step")
+            raise ValueError("a parameter was given twice: each step would update it twice")
         if len({(p.dtype, p.device) for p in self.parameters}) > 1:
-            raise ValueError("parameters must have one dtype and be on one device; use an optimizer for each")
-        positive(lr=lr)
-        not_negative(weight_decay=weight_decay)
+            raise ValueError("parameters must have one dtype and be on one device; use one optimizer for each")
+        check_positive(lr=lr)
+        check_nonnegative(weight_decay=weight_decay)
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
         self.steps = np.zeros(len(self.parameters), dtype="int64")  # taken by each parameter
-        self.memory = {
-            name: [backend.array_module(p.data).zeros_like(p.data) for p in self.parameters] for name in self.memories
+        self.buffers = {
+            name: [backend.array_module(p.data).zeros_like(p.data) for p in self.parameters]
+            for name in self.buffer_names
         }
 
     def zero_grad(self) -> None:
-        """Forget the gradients, before the next backward adds its own."""
+        """Clear the gradients, before the next backward pass adds to them."""
         for p in self.parameters:
             p.grad = None
 
     def step(self) -> None:
-        """Move every parameter that has a gradient, in place."""
-        self.check()
+        """Update every parameter that has a gradient, in place."""
+        self.check_parameters()
         for i, p in enumerate(self.parameters):
             if p.grad is not None:
                 self.steps[i] += 1
-                memory = [self.memory[name][i] for name in self.memories]
-                p.data -= self.change(int(self.steps[i]), p.data, p.grad, memory)
+                buffers = [self.buffers[name][i] for name in self.buffer_names]
+                p.data -= self.update(int(self.steps[i]), p.data, p.grad, buffers)
 
-    def change(self, t: int, p: Array, g: Array, memory: Sequence[Array]) -> Array:
+    def update(self, t: int, p: Array, g: Array, buffers: Sequence[Array]) -> Array:
         """What the t-th step subtracts from p, weight decay λ included."""
         if self.weight_decay and not self.decoupled:
-            g = g + self.weight_decay * p  # the gradient of ½ λ ‖p‖² joins the loss's
-        change = self.recurrence(t, g, *memory)
-        return change + self.lr * self.weight_decay * p if self.weight_decay and self.decoupled else change
+            g = g + self.weight_decay * p  # plus the gradient of ½ λ ‖p‖²
+        update = self.recurrence(t, g, *buffers)
+        return update + self.lr * self.weight_decay * p if self.weight_decay and self.decoupled else update
 
-    def recurrence(self, t: int, g: Array, *memory: Array) -> Array:
-        """What the t-th step of the recurrence subtracts from a parameter; updates its memory in place."""
+    def recurrence(self, t: int, g: Array, *buffers: Array) -> Array:
+        """What the t-th step subtracts from a parameter, without weight decay; updates the buffers in place."""
         raise NotImplementedError(f"{type(self).__name__} has no recurrence")
 
-    def check(self) -> None:
-        """Refuse parameters that have been moved or converted since."""
+    def check_parameters(self) -> None:
+        """Raise ValueError if the parameters have changed dtype or device since this optimizer was created."""
         self.lr = float(self.lr)  # a NumPy scalar would turn float32 into float64
-        p, made = self.parameters[0], next((arrays[0] for arrays in self.memory.values()), None)
-        if made is not None and (p.dtype != made.dtype or not backend.same_device(p.data, made)):
-            then, now = (f"{a.dtype} on {backend.device_of(a)}" for a in (made, p.data))
+        p, buffer = self.parameters[0], next((arrays[0] for arrays in self.buffers.values()), None)
+        if buffer is not None and (p.dtype != buffer.dtype or not backend.same_device(p.data, buffer)):
+            then, now = (f"{a.dtype} on {backend.device_of(a)}" for a in (buffer, p.data))
             raise ValueError(
-                f"this optimizer was made for parameters in {then}, which are {now} now; make it afterwards"
+                f"this optimizer was created for parameters in {then}, but they are now in {now}; create it afterwards"
             )
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Copies of all memories, the numbers of steps taken, and the learning rate, by name."""
+        """Copies of all buffers, the step counts and the learning rate, by name."""
         return {name: np.array(backend.to_host(a)) for name, a in self._arrays().items()}
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
-        """Take over a state of the same names and shapes; anything else is refused before a number is changed."""
-        overwrite(self.matching(state))
+        """Load a state with the same names and shapes; any other raises ValueError before a value is changed."""
+        overwrite(self.match_state_dict(state))
         self.lr = float(state["lr"])
 
-    def matching(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
-        """Each array of mine with the one of the same name, or a ValueError that says what does not fit."""
-        return fit(type(self).__name__, self._arrays(), state)
+    def match_state_dict(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+        """Pairs of an array of this optimizer and the saved one of its name; raises ValueError if they do not match."""
+        return match_state(type(self).__name__, self._arrays(), state)
 
     def _arrays(self) -> dict[str, Array]:
-        arrays = {f"{name}.{i}": a for name in self.memories for i, a in enumerate(self.memory[name])}
+        arrays = {f"{name}.{i}": a for name in self.buffer_names for i, a in enumerate(self.buffers[name])}
         return arrays | {"steps": self.steps, "lr": np.array(self.lr)}
 
     def __repr__(self) -> str:
-        numbers = sum(p.size for p in self.parameters)
         settings = {k: v for k, v in vars(self).items() if isinstance(v, int | float | tuple)}
-        said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-        taken = int(self.steps.max())
-        return (
-            f"{type(self).__name__}({said}): {len(self.parameters)} parameters of {numbers:,} numbers, step {taken:,}"
-        )
+        arguments = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        size, step = sum(p.size for p in self.parameters), int(self.steps.max())
+        tensors = f"{len(self.parameters)} Tensors with {size:,} parameters"
+        return f"{type(self).__name__}({arguments}): {tensors}, step {step:,}"
 
 
 class SGD(Optimizer):
     """u ← momentum · u + g,     p ← p − lr · u     (u = g without momentum)"""
 
-    memories = ("u",)
+    buffer_names = ("u",)
 
     def __init__(
         self,
@@ -114,11 +113,11 @@ class SGD(Optimizer):
         decoupled: bool = False,
     ) -> None:
         super().__init__(parameters, lr, weight_decay, decoupled)
-        fraction(momentum=momentum)
+        check_fraction(momentum=momentum)
         self.momentum = momentum
 
-    def recurrence(self, t: int, g: Array, *memory: Array) -> Array:
-        (u,) = memory
+    def recurrence(self, t: int, g: Array, *buffers: Array) -> Array:
+        (u,) = buffers
         u *= self.momentum
         u += g
         return self.lr * u
@@ -127,11 +126,11 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """m ← β₁ m + (1 − β₁) g,     v ← β₂ v + (1 − β₂) g²,     p ← p − lr · m̂ / (√v̂ + ε)
 
-    m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ) make up for m and v having begun at 0.  Weight decay λ adds λ p to g;
-    decoupled, it takes lr · λ p off p instead, past the division by √v̂ (AdamW).
+    m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ) correct the bias of m and v, which start at 0.  Weight decay λ adds λ p to
+    g; if decoupled, it subtracts lr · λ p from p instead, without the division by √v̂ (AdamW).
     """
 
-    memories = ("m", "v")
+    buffer_names = ("m", "v")
 
     def __init__(
         self,
@@ -144,12 +143,12 @@ class Adam(Optimizer):
         decoupled: bool = False,
     ) -> None:
         super().__init__(parameters, lr, weight_decay, decoupled)
-        fraction(beta1=betas[0], beta2=betas[1])
-        positive(eps=eps)
+        check_fraction(beta1=betas[0], beta2=betas[1])
+        check_positive(eps=eps)
         self.betas, self.eps = betas, eps
 
-    def recurrence(self, t: int, g: Array, *memory: Array) -> Array:
-        (m, v), (b1, b2) = memory, self.betas
+    def recurrence(self, t: int, g: Array, *buffers: Array) -> Array:
+        (m, v), (b1, b2) = buffers, self.betas
         m *= b1
         m += (1 - b1) * g
         v *= b2

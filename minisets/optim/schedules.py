@@ -1,43 +1,43 @@
-"""Learning rates: each function returns a function of the step, from 0 on, so that a resumed run needs no state."""
+"""Learning-rate schedules: pure functions of the step, counted from 0, so a resumed run needs no extra state."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
-from minisets.checks import fraction, not_negative, positive
+from minisets.checks import check_fraction, check_nonnegative, check_positive
 
 Schedule = Callable[[int], float]
 
 
 def constant(lr: float) -> Schedule:
-    """lr throughout."""
-    positive(lr=lr)
+    """lr at every step."""
+    check_positive(lr=lr)
     return lambda step: lr
 
 
 def drop_at(lr: float, fractions: Sequence[float], total: int, factor: float = 0.1) -> Schedule:
-    """lr, times the factor from each of the given fractions of the total steps on."""
-    positive(lr=lr, total=total, factor=factor)
-    fraction(**{f"fraction {f}": f for f in fractions})
-    places = [round(f * total) for f in fractions]
-    return lambda step: lr * factor ** sum(step >= place for place in places)
+    """lr, multiplied by the factor at each of the given fractions of the total steps."""
+    check_positive(lr=lr, total=total, factor=factor)
+    check_fraction(**{f"fraction {f}": f for f in fractions})
+    drops = [round(f * total) for f in fractions]
+    return lambda step: lr * factor ** sum(step >= drop for drop in drops)
 
 
 def drop_every(lr: float, steps: int, factor: float = 0.3) -> Schedule:
     """lr · factor^⌊step / steps⌋"""
-    positive(lr=lr, steps=steps, factor=factor)
+    check_positive(lr=lr, steps=steps, factor=factor)
     return lambda step: lr * factor ** (step // steps)
 
 
 def exponential(lr: float, decay: float) -> Schedule:
     """lr · decay^step"""
-    positive(lr=lr, decay=decay)
+    check_positive(lr=lr, decay=decay)
     return lambda step: lr * decay**step
 
 
 def cosine(lr: float, total: int, lowest: float = 0.0) -> Schedule:
-    """From lr down to the lowest along half a cosine; the lowest from there on."""
-    positive(lr=lr, total=total)
-    not_negative(lowest=lowest)
+    """From lr down to `lowest` along half a cosine in `total` steps; `lowest` from then on."""
+    check_positive(lr=lr, total=total)
+    check_nonnegative(lowest=lowest)
     return lambda step: lowest + (lr - lowest) * (1 + math.cos(math.pi * min(step / total, 1))) / 2

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from minisets.files import whole
+from minisets.atomic import atomic_write
 from tasks.data.locations import DataError, cache_folder
 
 try:
@@ -66,7 +66,7 @@ def _write(path: Path, shape: tuple[int, ...], dtype: str, items: Iterable) -> N
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
     print(f"preparing {path}, once", file=sys.stderr)
     look = {"total": shape[0], "unit": " items", "dynamic_ncols": True, "disable": None}  # None: only on a terminal
-    with whole(path) as file:
+    with atomic_write(path) as file:
         np.lib.format.write_array_header_1_0(file, header)
         for item in tqdm(items, **look):
             row = np.ascontiguousarray(item, dtype=dtype)

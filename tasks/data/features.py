@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minisets.files import whole
+from minisets.atomic import atomic_write
 from tasks.data.cifar100 import CLASSES
 from tasks.data.locations import DataError, data_folder
 from tasks.harness.errors import as_usage_error
@@ -46,7 +46,7 @@ def save(folder: Path, parts: dict[str, Features], about: dict[str, Any]) -> Non
         (folder / "about.json").unlink(missing_ok=True)
         for part, (vectors, labels) in parts.items():
             for name, array in ((part, vectors.astype("float32")), (f"{part}_labels", labels.astype("uint8"))):
-                with whole(folder / f"{name}.npy") as file:
+                with atomic_write(folder / f"{name}.npy") as file:
                     np.save(file, array, allow_pickle=False)
     RunFolder(folder).write(folder / "about.json", about)
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from minisets import checkpoint
-from minisets.files import whole
+from minisets.atomic import atomic_write
 from minisets.nn import Module
 from tasks.harness.errors import UsageError, as_usage_error
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
@@ -160,7 +160,7 @@ class RunFolder:
         self.write_bytes(path, (text + "\n").encode())
 
     def write_bytes(self, path: Path, content: bytes) -> None:
-        with as_usage_error(f"cannot write {path}"), whole(path) as file:
+        with as_usage_error(f"cannot write {path}"), atomic_write(path) as file:
             file.write(content)
 
     def append(self, line: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from autograd import Tensor, relu, threads
 from autograd.fast import attach, attention, images, pieces
 from autograd.forms import form_of, plain_forms
 from minisets import MAB, Multihead
-from minisets.fast import blocks, orders
+from minisets.fast import blocks, product_orders
 from minisets.nn import BatchNorm, ConvNorm, Linear
 from tasks.bench import worker as contestants
 
@@ -255,12 +255,13 @@ def test_whole_networks_agree(name: str):
 def test_the_cheapest_order_is_chosen(sets: int, n: int, m: int, d_x: int, expected: str):
     block = MAB(d_x, d_x, d_x, 4, rng=np.random.default_rng(0))
     Q, K = Tensor(np.zeros((sets, n, d_x), "float32")), Tensor(np.zeros((sets, m, d_x), "float32"))
-    assert orders.cheapest(block.attention, Q, K, None, False) == expected
+    assert product_orders.cheapest(block.attention, Q, K, None, False) == expected
     used = []
     watched = {
-        name: lambda *a, name=name, op=op, **k: used.append(name) or op(*a, **k) for name, op in orders.ORDERS.items()
+        name: lambda *a, name=name, op=op, **k: used.append(name) or op(*a, **k)
+        for name, op in product_orders.ORDERS.items()
     }
-    with mock.patch.dict(orders.ORDERS, watched):
+    with mock.patch.dict(product_orders.ORDERS, watched):
         block(Q, K)
         with plain_forms():
             block(Q, K)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minisets import ISAB, MAB, PMA, SAB, Style, build, rFF
-from minisets.architectures import PLANS, ROWS, Label, parse
+from minisets.architectures import HYPERPARAMETERS, ROWS, Label, parse
 from minisets.nn import Dropout
 
 rng = np.random.default_rng(0)
@@ -17,10 +17,10 @@ ALL_ROWS = [(task, label) for task, rows in ROWS.items() for label in rows]
 def test_every_row_can_be_built(task: str, label: str):
     net = build(label, task=task, d_in=3, d_out=5, rng=rng)
     X, mask = rng.normal(size=(2, 6, 3)), np.arange(6) < np.array([[4], [6]])
-    plan, row = PLANS[task], parse(label)
-    outputs = plan.outputs or row.k or plan.seeds
+    hp, row = HYPERPARAMETERS[task], parse(label)
+    outputs = hp.outputs or row.k or hp.seeds
     assert net(X, mask).shape == ((2, 5) if outputs == 1 else (2, outputs, 5))
-    assert net.d == (plan.d_attention if plan.d_attention and row.encoder == "isab" else plan.d)
+    assert net.d == (hp.d_attention if hp.d_attention and row.encoder == "isab" else hp.d)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ TABLES = {  # typed off the supplement's tables: encoder of rFF, of SAB or ISAB,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("task", PLANS)
+@pytest.mark.parametrize("task", HYPERPARAMETERS)
 def test_every_table_of_the_supplement(task: str):
     def drawn(layers: list) -> str:
         runs = [(text, len(list(group))) for text, group in itertools.groupby(layer.notation for layer in layers)]
@@ -130,22 +130,22 @@ def test_settings_stand_in_for_the_tables():
     net = build("SAB + PMA(8)", task="unique_characters", d_in=3, d_out=1, rng=rng)
     assert net(np.zeros((2, 4, 3))).shape == (2, 1)  # one output from all eight seeds
     net = build("SAB + PMA", d_in=3, d_out=2, outputs=1, dropout=0.1, style="authors", ln=True, rng=rng)
-    assert net(np.zeros((2, 4, 3))).shape == (2, 2) and net.encoder[0].mab.style.norm == "post"
-    net = build("rFFp-mean + Pooling", d_in=3, d_out=2, form="scalar", rng=rng)
-    assert net.encoder[0].form == "scalar"
-    net = build("SAB + PMA", d_in=3, d_out=2, d=8, heads=2, dropout=0.1, norm="none", scale="head", rng=rng)
+    assert net(np.zeros((2, 4, 3))).shape == (2, 2) and net.encoder[0].mab.style.norm_position == "post"
+    net = build("rFFp-mean + Pooling", d_in=3, d_out=2, coefficients="scalar", rng=rng)
+    assert net.encoder[0].coefficients == "scalar"
+    net = build("SAB + PMA", d_in=3, d_out=2, d=8, heads=2, dropout=0.1, norm_position="none", scale="head", rng=rng)
     mabs = [module for module in net.modules() if isinstance(module, MAB)]
-    assert len(mabs) == 4 and {mab.style for mab in mabs} == {Style(norm="none", scale="head")}
+    assert len(mabs) == 4 and {mab.style for mab in mabs} == {Style(norm_position="none", scale="head")}
     assert {mab.attention.heads for mab in mabs} == {2} and {mab.attention.d for mab in mabs} == {8}
     assert [layer.p for layer in net.decoder if isinstance(layer, Dropout)] == [0.1, 0.1]
     assert build("SAB + PMA", d_in=3, d_out=2, heads=np.int64(2), rng=rng).encoder[0].mab.attention.heads == 2
     wrong = {"d_in": 0, "d_out": 0, "d": 0, "heads": 0, "outputs": 0}
     for name, value in (*wrong.items(), ("d_in", "2"), ("heads", 1.5)):
-        with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, given {value!r}"):
+        with pytest.raises(ValueError, match=f"{name} must be a positive integer, given {value!r}"):
             build("rFF + Pooling", **{"d_in": 3, "d_out": 2, "rng": rng, name: value})
     with pytest.raises(ValueError, match="there is no style 'fancy'"):  # though this row has no attention
         build("rFF + Pooling", d_in=3, d_out=2, style="fancy", rng=rng)
-    with pytest.raises(TypeError, match="build has no setting 'dropuot'; did you mean dropout"):
+    with pytest.raises(TypeError, match="build has no argument 'dropuot'; did you mean dropout"):
         build("rFF + Pooling", d_in=3, d_out=2, dropuot=0.5, rng=rng)
     with pytest.raises(ValueError, match="there is no task 'chess'; the tasks are max_regression"):
         build("SAB + PMA", task="chess", d_in=1, d_out=1, rng=rng)

@@ -109,12 +109,12 @@ def test_files_that_are_no_checkpoints(saved: Path, tmp_path: Path):
         bad.write_bytes(content)
         assert "is damaged, or not a checkpoint" in refused(bad)
     np.savez(bad, x=np.ones(3))
-    assert "an .npz file, but not a checkpoint of this project" in refused(bad)
+    assert "an .npz file but not a minisets checkpoint" in refused(bad)
     ours = '{"format": "minisets checkpoint 1", "optimizer": null'
     incomplete = (ours + "}", ours + ', "step": 1}', ours + ', "step": 1, "generators": []}')
     for about in ("[]", "{}", "no json", '{"format": "another"}', *incomplete):
         np.savez(bad, about=np.array(about))
-        assert "not a checkpoint of this project" in refused(bad)
+        assert "not a minisets checkpoint" in refused(bad)
     with open(bad, "wb") as file:
         np.save(file, np.ones(3))
     assert "is damaged, or not a checkpoint" in refused(bad)
@@ -176,7 +176,7 @@ def test_an_unwritable_place_is_a_sentence_and_leaves_nothing(saved: Path, tmp_p
     with pytest.raises(KeyboardInterrupt):
         save(saved, **Run().everything)
     assert os.listdir(tmp_path) == ["checkpoint.npz"]
-    with pytest.raises(CheckpointError, match="no name of a file"):
+    with pytest.raises(CheckpointError, match="not a valid file name"):
         save("", model=Run().net)
 
 

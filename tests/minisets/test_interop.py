@@ -100,13 +100,13 @@ def test_inducing_points_without_their_leading_one_are_not_turned():
 
 
 def test_other_styles_and_modules_are_refused():
-    near = ({"output": True}, {"norm": "pre"}, {"scale": "head"}, {"omega": "1+relu"}, {"normalise": "set", "ln": True})
-    for choices in (*near, {"residual": "input"}, {"bias": False}, {"rff_before_pma": True}):
+    near = ({"output": True}, {"norm_position": "pre"}, {"scale": "head"}, {"omega": "1+relu"}, {"bias": False})
+    for choices in (*near, {"norm_kind": "set", "ln": True}, {"residual": "input"}, {"rff_before_pma": True}):
         for block in (
             SAB(3, 8, 2, style="authors", rng=rng, **choices),
             PMA(8, 2, 1, style="authors", rng=rng, **choices),
         ):
-            with pytest.raises(ValueError, match="the authors' parameters fit blocks of style 'authors'"):
+            with pytest.raises(ValueError, match="the authors' parameters fit only blocks of style 'authors'"):
                 load_authors(block, {})
     with pytest.raises(ValueError, match="the authors have no BatchNorm"):
         load_authors(BatchNorm(3), {})

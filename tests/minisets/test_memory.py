@@ -109,7 +109,7 @@ def test_how_often_a_step_of_a_sab_allocates():
 
             return watch
 
-    places = ("autograd.fast.rows", "autograd.fast.attention", "minisets.fast.orders")
+    places = ("autograd.fast.rows", "autograd.fast.attention", "minisets.fast.product_orders")
     with contextlib.ExitStack() as patches:
         for place in places:
             patches.enter_context(mock.patch(f"{place}.np", Watched()))

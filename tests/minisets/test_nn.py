@@ -81,7 +81,7 @@ def test_a_state_may_hold_tensors_and_lists():
     net.load_state_dict({name: x if i else x.numpy().tolist() for i, (name, x) in enumerate(other.named_tensors())})
     np.testing.assert_array_equal(net.first.weight.data, other.first.weight.data)
     for bad in (np.full((2, 3), "1"), np.ones((2, 3), dtype=complex)):
-        with pytest.raises(ValueError, match=f"'first.weight' holds {bad.dtype} instead of float32"):
+        with pytest.raises(ValueError, match=f"'first.weight' has dtype {bad.dtype} instead of float32"):
             net.load_state_dict(other.state_dict() | {"first.weight": bad})
 
 

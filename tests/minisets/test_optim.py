@@ -76,7 +76,7 @@ def test_float32_stays_and_memory_is_kept(make):
     optimizer.lr = np.float64(0.01)
     descend(optimizer, p, 3)
     assert p.data is memory and memory.dtype == "float32"
-    assert all(a.dtype == "float32" for arrays in optimizer.memory.values() for a in arrays)
+    assert all(a.dtype == "float32" for arrays in optimizer.buffers.values() for a in arrays)
 
 
 def test_a_parameter_without_a_gradient_stays():
@@ -120,8 +120,8 @@ def test_a_state_of_something_else_is_refused():
     ("make", "said"),
     [
         (lambda: Adam([]), "at least one parameter"),
-        (lambda: Adam([Tensor([1.0])]), "Tensors made with requires_grad=True"),
-        (lambda: Adam([parameter(1.0) * 2]), "Tensors made with requires_grad=True"),
+        (lambda: Adam([Tensor([1.0])]), "Tensors created with requires_grad=True"),
+        (lambda: Adam([parameter(1.0) * 2]), "Tensors created with requires_grad=True"),
         (lambda: Adam([parameter(1.0)] * 2), "given twice"),
         (lambda: Adam([parameter(1.0)], lr=0), "lr must be a positive number, given 0"),
         (lambda: Adam([parameter(1.0)], lr=float("nan")), "lr must be a positive number, given nan"),
@@ -242,11 +242,11 @@ def test_parameters_that_moved_after_the_optimizer_was_made():
     net = Linear(3, 2, rng=np.random.default_rng(0))
     optimizer = Adam(net.parameters(), lr=0.1)
     net.astype("float64")
-    with pytest.raises(ValueError, match="made for parameters in float32 on cpu, which are float64 on cpu now"):
+    with pytest.raises(ValueError, match="for parameters in float32 on cpu, but they are now in float64 on cpu"):
         optimizer.step()
     with double.installed():
         net.astype("float32").to("cuda")
-        with pytest.raises(ValueError, match="which are float32 on cuda:0 now; make it afterwards"):
+        with pytest.raises(ValueError, match="now in float32 on cuda:0; create it afterwards"):
             optimizer.step()
 
 
@@ -254,7 +254,7 @@ def test_a_recurrence_of_ones_own_sees_one_parameter_at_a_time():
     """One that divides by the norm of a parameter's gradient would go wrong if all parameters moved as one."""
 
     class Normalised(optim.Optimizer):
-        def recurrence(self, t, g, *memory):
+        def recurrence(self, t, g, *buffers):
             return self.lr * g / np.sqrt((g * g).sum())
 
     p, q = parameter(0.0, 0.0), parameter(0.0)

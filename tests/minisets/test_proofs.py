@@ -93,8 +93,8 @@ def test_universality_step_by_step(kind: str):
     φ and ρ are written here once more in plain NumPy from the same (random) weights.
     """
     d = 6
-    encoder = Encoder(kind, 3, d, norm="none")
-    pma = PMA(d, 2, 1, omega="1+relu", norm="none", rng=rng).astype("float64")
+    encoder = Encoder(kind, 3, d, norm_position="none")
+    pma = PMA(d, 2, 1, omega="1+relu", norm_position="none", rng=rng).astype("float64")
     pma.S.data[...] = 0
     identity_attention(pma.mab.attention)
     last = rFF(d, 10, 2, last=None, rng=rng).astype("float64")

@@ -1,4 +1,4 @@
-"""What belongs to a Module: everything that is found in its attributes, by its dotted name."""
+"""The members of a Module: the Tensors, generators and Modules in its attributes, by dotted name."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ def is_module(value: Any) -> bool:
     return hasattr(value, "named_tensors") and not isinstance(value, type)
 
 
-def belongs(value: Any) -> bool:
+def is_member(value: Any) -> bool:
     return isinstance(value, Tensor | np.random.Generator) or is_module(value)
 
 
-def walk(root: Any) -> Iterator[tuple[str, Any]]:
-    """Every value inside, with its dotted name, depth first and in order; what occurs twice is given once."""
+def named_members(root: Any) -> Iterator[tuple[str, Any]]:
+    """Every member of root, with its dotted name, depth first and in order; duplicates once."""
     seen: set[int] = set()
-    waiting = [("", root)]
-    while waiting:
-        name, value = waiting.pop()
-        if belongs(value):
+    stack = [("", root)]
+    while stack:
+        name, value = stack.pop()
+        if is_member(value):
             if id(value) in seen:
                 continue
             seen.add(id(value))
             yield name, value
-        inside: Mapping[Any, Any] = {}
+        children: Mapping[Any, Any] = {}
         if is_module(value):
-            inside = vars(value)
+            children = vars(value)
         elif isinstance(value, dict):
-            inside = value
+            children = value
         elif isinstance(value, list | tuple):
-            inside = dict(enumerate(value))
+            children = dict(enumerate(value))
         elif isinstance(value, set | frozenset | deque) or (isinstance(value, np.ndarray) and value.dtype == object):
-            _refuse_hidden(name, value)
+            _check_no_members(name, value)
         prefix = f"{name}." if name else ""
-        waiting += [(f"{prefix}{key}", part) for key, part in reversed(list(inside.items()))]
+        stack += [(f"{prefix}{key}", child) for key, child in reversed(list(children.items()))]
 
 
-def _refuse_hidden(name: str, value: Any) -> None:
-    """A container that gives its parts no lasting names: parameters in it would neither be trained nor saved."""
-    parts = value.flat if isinstance(value, np.ndarray) else value
-    if any(belongs(part) for part in parts):
+def _check_no_members(name: str, value: Any) -> None:
+    """Raise TypeError if a container without lasting names has members: they would be neither trained nor saved."""
+    items = value.flat if isinstance(value, np.ndarray) else value
+    if any(is_member(item) for item in items):
         kind = "an object array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         raise TypeError(f"{name!r} is {kind}, in which parameters would be lost; keep them in a list or a dictionary")

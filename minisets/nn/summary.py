@@ -1,4 +1,4 @@
-"""How a Module is drawn: each layer in the paper's notation where it has one, and its number of parameters.
+"""A printable summary of a Module: its layers, in the paper's notation if they have one, and their parameters.
 
 Encoder: 1,234 parameters
   first      Linear FC(16, –)           48
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autograd import Tensor
-from minisets.nn.walk import walk
+from minisets.nn.members import named_members
 
 if TYPE_CHECKING:
     from minisets.nn.module import Module
 
-Row = tuple[str, str, str, int]  # its name, what it is, the shape that leaves it or its own, parameters
+SummaryRow = tuple[str, str, str, int]  # name, notation, output shape (a Tensor's own shape), number of parameters
 
 
 def as_text(module: Module) -> str:
-    """A line for the whole, and one for each part."""
+    """A line for the Module, and one for each part of it."""
     title = getattr(module, "label", None) or getattr(module, "notation", None) or type(module).__name__
-    rows = list(module.rows() if hasattr(module, "rows") else _rows(module))
+    rows = list(module.summary_rows() if hasattr(module, "summary_rows") else _rows(module))
     widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1, 2)]
-    lines = [f"{title}: {count(module):,} parameters"]
+    lines = [f"{title}: {count_parameters(module):,} parameters"]
     for row in rows:
         columns = [f"{row[i]:{width}}" for i, width in enumerate(widths) if width]
         lines.append(f"  {'   '.join(columns)}   {f'{row[3]:,}' if row[3] else '':>10}".rstrip())
@@ -36,26 +36,26 @@ def as_text(module: Module) -> str:
 
 
 def as_html(module: Module) -> str:
-    """The same for a notebook."""
+    """The same text as HTML, for notebooks."""
     return f"<pre>{html.escape(as_text(module))}</pre>"
 
 
-def count(module: Module) -> int:
-    """How many numbers are trained."""
+def count_parameters(module: Module) -> int:
+    """The number of trainable parameters."""
     return sum(p.size for p in module.parameters())
 
 
-def _rows(module: Module) -> Iterator[Row]:
-    """A row for each Tensor and each Module inside, opened where it has no notation."""
-    drawn = ["/"]  # the names of those that are not opened
-    for name, part in walk(module):
-        if part is module or name.startswith(tuple(drawn)) or isinstance(part, np.random.Generator):
+def _rows(module: Module) -> Iterator[SummaryRow]:
+    """A row for each Tensor and each Module inside; Modules without a notation are expanded."""
+    collapsed = ["/"]  # prefixes of the names inside Modules that are not expanded
+    for name, part in named_members(module):
+        if part is module or name.startswith(tuple(collapsed)) or isinstance(part, np.random.Generator):
             continue
         if isinstance(part, Tensor):
-            if part.node is None:  # a result that was kept is not part of the Module
+            if part.node is None:  # a stored result is not part of the Module
                 yield name, "", str(part.shape), part.size if part.requires_grad else 0
         elif hasattr(part, "notation"):
-            drawn.append(f"{name}.")
-            yield name, part.notation, "", count(part)
+            collapsed.append(f"{name}.")
+            yield name, part.notation, "", count_parameters(part)
         elif any(True for _ in part.named_tensors()):
             yield name, type(part).__name__, "", 0
