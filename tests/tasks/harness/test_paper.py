@@ -9,14 +9,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
-import latex
 import pytest
-from layers import described, network
 
 import tasks
 from minisets import rFFp
-from minisets.architectures import PLANS, ROWS, parse
-from tasks import paper
+from minisets.architectures import HYPERPARAMETERS, ROWS, parse
+from tasks.harness import paper
+from tests.helpers import latex
+from tests.helpers.layers import described, network
 
 ROOT = Path(tasks.__file__).parent.parent
 PAPER = Path(os.environ.get("MINISETS_PAPER") or ROOT.parent / "shared" / "paper" / "set_transformer.tex").absolute()
@@ -102,7 +102,7 @@ def differences(printed: dict[str, dict[str, str]], ours: dict[str, dict[str, st
 def test_every_table_is_compared():
     assert latex.visible(TEXT).count(r"\begin{tabular}") == len(TABLES)
     assert {*RESULTS.values(), *ARCHITECTURES.values(), *(label for label, _ in SHORTER.values())} == TABLES.keys()
-    assert {*RESULTS, "vgg"} == paper.TABLES.keys() and ARCHITECTURES.keys() == PLANS.keys() == ROWS.keys()
+    assert {*RESULTS, "vgg"} == paper.TABLES.keys() and ARCHITECTURES.keys() == HYPERPARAMETERS.keys() == ROWS.keys()
 
 
 @pytest.mark.parametrize("task", RESULTS)
@@ -235,11 +235,12 @@ def test_a_changed_width_of_the_source_is_found(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_changed_plan_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(PLANS, "max_regression", dataclasses.replace(PLANS["max_regression"], heads=2))
+    ours = HYPERPARAMETERS["max_regression"]
+    monkeypatch.setitem(HYPERPARAMETERS, "max_regression", dataclasses.replace(ours, heads=2))
     blocks = "SAB", "SAB", "PMA_1"
     expected = [("SAB + PMA", i, f"{name}(64, 4)", f"{name}(64, 2)") for i, name in enumerate(blocks)]
     assert layer_differences("max_regression") == expected
-    monkeypatch.setitem(PLANS, "max_regression", dataclasses.replace(PLANS["max_regression"], heads=4, rff=3))
+    monkeypatch.setitem(HYPERPARAMETERS, "max_regression", dataclasses.replace(ours, rff=3))
     assert {label for label, *_ in layer_differences("max_regression")} == {*ROWS["max_regression"][:3]}
 
 

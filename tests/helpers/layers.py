@@ -10,18 +10,17 @@ from autograd import relu
 from minisets import ISAB, MAB, PMA, SAB, Dotprod, Pooling, rFF, rFFp
 from minisets.architectures import Network
 from minisets.nn import Conv2d, ConvNorm, Dropout, Linear, Sequential
-from tasks import clustering
-from tasks.registry import find_task
+from tasks.harness.experiment import find_experiment
 from tasks.set_anomaly import Detector
 from tasks.unique_characters import Counter
 
 
 def network(task: str, label: str) -> Any:
-    """The network that a task trains, here for small images and for 40 classes, which come from the data."""
-    module = find_task(task.removesuffix("_5000"))
+    """The network that a task trains, here for small images, and for point clouds with the 40 classes of the data."""
+    experiment = find_experiment(task.removesuffix("_5000"))
     settings = {"set_anomaly": {"size": 8}, "point_cloud_5000": {"points": 5_000}}.get(task, {})
-    build = getattr(module, "network", clustering.network)  # clustering_large has only its own options
-    return build(module.Config(arch=label, **settings), *[40] * task.startswith("point_cloud"))
+    settings |= {"data": "modelnet40"} if task.startswith("point_cloud") else {}
+    return experiment.model(experiment.config(arch=label, **settings))
 
 
 def described(module: Any) -> Iterator[str]:
