@@ -27,7 +27,7 @@ def fit(owner: str, mine: Mapping[str, Array], state: Mapping[str, Any]) -> list
     if problems:
         rest = f"; and {len(problems) - 6} more" if len(problems) > 6 else ""
         raise ValueError(f"the state does not fit this {owner}: {'; '.join(problems[:6])}{rest}")
-    return [(array, backend.beside(state[name].astype(array.dtype), array)) for name, array in mine.items()]
+    return [(array, backend.to_device_of(state[name].astype(array.dtype), array)) for name, array in mine.items()]
 
 
 def overwrite(pairs: list[tuple[Array, Array]]) -> None:

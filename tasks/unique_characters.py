@@ -144,7 +144,7 @@ class Counter(Module):
         places = np.where(
             mask, np.cumsum(mask).reshape(mask.shape) - 1, 0
         )  # the padding: any image, hidden by the mask
-        places, mask = (backend.beside(a, Z.data) for a in (places, mask))
+        places, mask = (backend.to_device_of(a, Z.data) for a in (places, mask))
         Z = Z.reshape(len(Z), CHANNELS * SIDE**2)[places]  # (B, n, 256)
         return softplus(self.network(Z, mask)[:, 0])
 
@@ -155,7 +155,7 @@ def network(config: Config) -> Counter:
 
 def pixels(images: Array, sets: Sets) -> Array:
     """The pixels (N, 1, 28, 28) of the images of sets, wherever all images (characters, 20, 28, 28) are."""
-    character, drawing = (backend.beside(index, images) for index in sets.images.T)
+    character, drawing = (backend.to_device_of(index, images) for index in sets.images.T)
     return images[character, drawing][:, None]
 
 
@@ -172,7 +172,7 @@ def train(config: Config, run: Run) -> dict[str, Any]:
         optimizer.lr = schedule(step)
         sets = draw(config, stream(config.seed, TRAINING, step), config.batch, len(seen))
         rate = net(pixels(seen, sets), sets.mask)
-        loss = poisson_negative_log_likelihood(rate, count=backend.beside(sets.counts, rate.data))
+        loss = poisson_negative_log_likelihood(rate, count=backend.to_device_of(sets.counts, rate.data))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

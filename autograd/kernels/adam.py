@@ -1,13 +1,13 @@
-"""A step of Adam, for all parameters of a network at once: they lie end to end in one array, and so do m and v.
+"""A step of Adam for all parameters of a network at once: they are concatenated in one array, and so are m and v.
 
     g ← g + λ p,     m ← β₁ m + (1 − β₁) g,     v ← β₂ v + (1 − β₂) g²,     p ← p − lr · (m̂ / (√v̂ + ε) + λ' p)
 
     m̂ = m / (1 − β₁ᵗ),     v̂ = v / (1 − β₂ᵗ);     λ is weight decay, λ' decoupled weight decay
 
-Threads: one for each number, in CuPy's ElementwiseKernel; p, m and v are changed in place.
+Threads: one per element, in CuPy's ElementwiseKernel; p, m and v are updated in place.
 
-Bytes: p, m, v and g are read once and p, m and v written once, 28 for a float32.  The same line by line takes twelve
-launches and 130 bytes, and for each parameter by itself twelve launches more.
+Bytes: p, m, v and g are read once and p, m and v written once, 28 bytes per element in float32.  Separate CuPy
+operations take twelve launches and 130 bytes, or twelve launches for each parameter if they are not concatenated.
 """
 
 from __future__ import annotations
@@ -44,6 +44,6 @@ def reference(p: Array, m: Array, v: Array, g: Array, *scalars: float) -> tuple[
 
 @kernel(reference, CODE, sizes="any", in_place=3)
 def adam(p: Array, m: Array, v: Array, g: Array, *scalars: float) -> tuple[Array, Array, Array]:
-    """p, m and v (size,), changed in place; the scalars are those of SCALARS"""
+    """p, m and v (size,), updated in place; the scalars are those in SCALARS"""
     CODE(g, *scalars, p, m, v)
     return p, m, v
