@@ -260,7 +260,7 @@ def _centers(rows: list[list[Cell]], above: Links, below: Links, widths: Mapping
 def _separate(desired: Sequence[float], weights: Sequence[float], widths: Sequence[float]) -> list[float]:
     """The centers closest to the desired ones, in least squares, that keep the boxes in order and a gap apart.
 
-    Boxes that would come too close form a group, placed at the weighted average of its members' desired positions.
+    Boxes that would come too close are merged into a group, at the weighted average of its members' desired positions.
     """
     offsets = [0.0, *itertools.accumulate((a + b) / 2 + GAP for a, b in itertools.pairwise(widths))]
     groups: list[tuple[float, float, int]] = []  # implied position of the row's first box, weight, size

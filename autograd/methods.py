@@ -197,8 +197,8 @@ _OTHER_NAMES = {"absolute": "abs", "true_divide": "divide", "amax": "max", "amin
 
 
 def _instead(name: str) -> str:
-    ours = _OTHER_NAMES.get(name, name)
-    if callable(getattr(autograd, ours, None)):
-        method = f" or x.{ours}()" if hasattr(Methods, ours) else ""
-        return f"np.{name} does not track gradients: for a Tensor write autograd.{ours}(x){method}"
+    op_name = _OTHER_NAMES.get(name, name)
+    if callable(getattr(autograd, op_name, None)):
+        method = f" or x.{op_name}()" if hasattr(Methods, op_name) else ""
+        return f"np.{name} does not track gradients: for a Tensor write autograd.{op_name}(x){method}"
     return f"np.{name} does not track gradients, and there is no op of that name: write np.{name}(x.numpy(), ...)"

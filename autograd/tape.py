@@ -14,7 +14,7 @@ written as a pure function of plain arrays that returns its value together with 
     def multiply(x, w):
         return x * w, (lambda g: g * w, lambda g: g * x)
 
-Called on Tensors that require a gradient, it records a Node that stores how to pull.  The Nodes form a graph, which
+Called on Tensors that require a gradient, it records a Node that stores how to pull.  The Nodes make up a graph, which
 backward traverses.  For two leaves x and w, created with requires_grad=True, loss = multiply(x, w).sum() gives
 
     Node 0  multiply   parents: leaf x, leaf w   pull: g ↦ (g * w, g * x)

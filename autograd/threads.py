@@ -54,10 +54,10 @@ def count() -> int:
     """The number of threads that work on an op, including the calling thread."""
     global _count
     if _count is None:
-        given = os.environ.get("MINISETS_THREADS", "").strip()
-        if given and not (given.isdecimal() and int(given) > 0):
-            raise SettingError(f"MINISETS_THREADS must be an integer of at least 1, given {given!r}")
-        _count = int(given) if given else _blas[0]() if _blas else 1
+        setting = os.environ.get("MINISETS_THREADS", "").strip()
+        if setting and not (setting.isdecimal() and int(setting) > 0):
+            raise SettingError(f"MINISETS_THREADS must be an integer of at least 1, given {setting!r}")
+        _count = int(setting) if setting else _blas[0]() if _blas else 1
     return _count
 
 

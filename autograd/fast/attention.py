@@ -72,7 +72,7 @@ def attention(
 
     def pull(g: Array) -> tuple[Array | None, ...]:
         g = _as_sets_and_heads(g, lead)
-        accumulators = 1 + max(share.accumulator for share in shares)  # if shares split a head's queries
+        accumulators = 1 + max(share.accumulator for share in shares)  # more than 1 if a head's queries are split
         counts = zip(shapes, (1, accumulators, accumulators), needs_grad, strict=True)
         gq, gk, gv = ([_empty_heads(shape, dtype) for _ in range(count * needed)] for shape, count, needed in counts)
 

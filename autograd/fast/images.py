@@ -120,12 +120,12 @@ def moments(x: Array, axis: int) -> tuple[Array, Array]:
         centered = rows - mean
         return len(rows), mean, _ones(rows) @ np.square(centered, out=centered)
 
-    def joined(one: tuple, other: tuple) -> tuple[int, Array, Array]:
-        (n, mean, squares), (m, mean_, squares_) = one, other
+    def combined(first: tuple, second: tuple) -> tuple[int, Array, Array]:
+        (n, mean, squares), (m, mean_, squares_) = first, second
         distance = mean_ - mean
         return n + m, mean + distance * (m / (n + m)), squares + squares_ + np.square(distance) * (n * m / (n + m))
 
-    n, mean, squares = reduce(joined, parallel_map(of_piece, row_pieces(*x.shape)))
+    n, mean, squares = reduce(combined, parallel_map(of_piece, row_pieces(*x.shape)))
     return mean, squares / n
 
 

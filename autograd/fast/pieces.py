@@ -35,13 +35,13 @@ def row_pieces(rows: int, width: int) -> list[slice]:
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
-def image_shares(N: int, windows: int, window: int, channels: int) -> list[list[slice]]:
+def image_shares(N: int, windows: int, window_size: int, channels: int) -> list[list[slice]]:
     """N images for a convolution, in at most SHARES shares of several pieces each.
 
     With `windows` windows per image, a piece has about PIECE elements in its windows, and at least MIN_WINDOWS windows
     to amortize reading a large kernel.  Each share accumulates its own kernel gradient, so there should be few.
     """
-    width = min(max(window, channels), max(PIECE // MIN_WINDOWS, 1))
+    width = min(max(window_size, channels), max(PIECE // MIN_WINDOWS, 1))
     pieces = row_pieces(N, windows * width)
     count = min(SHARES, len(pieces))
     return [pieces[len(pieces) * i // count : len(pieces) * (i + 1) // count] for i in range(count)]

@@ -61,15 +61,15 @@ def linear(needs_grad: Flags, x: Array, weight: Array, bias: Array | None, *, re
 
 
 @cpu_form(linalg.matmul)
-def matmul(needs_grad: Flags, x: Array, heads: Array) -> tuple[Array, Pull]:
-    """y = x W for x (..., h, n, a), with one W (a, b) per head that all sets share: heads (h, a, b)
+def matmul(needs_grad: Flags, x: Array, weights: Array) -> tuple[Array, Pull]:
+    """y = x W for x (..., h, n, a), with one W (a, b) per head that all sets share: weights (h, a, b)
 
-    The rows multiplied by the same W form one tall matrix: h large products, instead of a small one per set and head.
-    Other products use the plain version.
+    The rows multiplied by the same W are stacked into one tall matrix, which gives h large products instead of a small
+    one per set and head.  Other products use the plain version.
     """
-    if not (x.ndim > heads.ndim == 3 and x.shape[-3] == len(heads)):
-        return plain_matmul(needs_grad, x, heads)
-    h, a, b = heads.shape
+    if not (x.ndim > weights.ndim == 3 and x.shape[-3] == len(weights)):
+        return plain_matmul(needs_grad, x, weights)
+    h, a, b = weights.shape
 
     def by_head(x: Array) -> Array:
         return x.transpose(heads_first).reshape(h, -1, x.shape[-1])  # (..., h, n, a) -> (h, rows, a)
@@ -84,20 +84,20 @@ def matmul(needs_grad: Flags, x: Array, heads: Array) -> tuple[Array, Pull]:
     pieces = [(j, rows) for j in range(h) for rows in row_pieces(x.shape[1], max(a, b))]
     run = map if small(x) else parallel_map  # waking up a thread would take longer
     y = np.empty((h, x.shape[1], b), x.dtype)
-    list(run(lambda piece: np.dot(x[piece], heads[piece[0]], out=y[piece]), pieces))
+    list(run(lambda piece: np.dot(x[piece], weights[piece[0]], out=y[piece]), pieces))
 
     def pull(g: Array) -> tuple[Array, Array]:
         g = by_head(g)
-        gx, gheads = np.empty((*g.shape[:2], a), g.dtype), np.zeros(heads.shape, g.dtype)
+        gx, gweights = np.empty((*g.shape[:2], a), g.dtype), np.zeros(weights.shape, g.dtype)
 
         def backward(piece: tuple[int, slice]) -> Array | int:
             if needs_grad[0]:
-                np.dot(g[piece], heads[piece[0]].T, out=gx[piece])
+                np.dot(g[piece], weights[piece[0]].T, out=gx[piece])
             return x[piece].T @ g[piece] if needs_grad[1] else 0
 
         for (j, _), part in zip(pieces, run(backward, pieces), strict=True):
-            gheads[j] += part
-        return by_set(gx), gheads
+            gweights[j] += part
+        return by_set(gx), gweights
 
     return by_set(y), pull
 

@@ -17,8 +17,8 @@ import numpy as np
 from autograd.backend import Array
 from autograd.kernels.registry import Elementwise, kernel
 
-# c1 = 1 − β₁ and rest1 = 1 − β₁ᵗ, computed on the host: in float32 1 − 0.999 would be off by 1e-5.
-SCALARS = ("lr", "b1", "b2", "c1", "c2", "rest1", "rest2", "eps", "decay", "decoupled")
+# c1 = 1 − β₁ and correction1 = 1 − β₁ᵗ, computed on the host: in float32 1 − 0.999 would be off by 1e-5.
+SCALARS = ("lr", "b1", "b2", "c1", "c2", "correction1", "correction2", "eps", "decay", "decoupled")
 
 CODE = Elementwise(
     "adam",
@@ -28,18 +28,18 @@ CODE = Elementwise(
     const T g = grad + decay * p;
     m = b1 * m + c1 * g;
     v = b2 * v + c2 * g * g;
-    p -= lr * (m / rest1 / (sqrt(v / rest2) + eps) + decoupled * p);
+    p -= lr * (m / correction1 / (sqrt(v / correction2) + eps) + decoupled * p);
     """,
     scalars=SCALARS,
 )
 
 
 def reference(p: Array, m: Array, v: Array, g: Array, *scalars: float) -> tuple[Array, Array, Array]:
-    lr, b1, b2, c1, c2, rest1, rest2, eps, decay, decoupled = scalars
+    lr, b1, b2, c1, c2, correction1, correction2, eps, decay, decoupled = scalars
     g = g + decay * p
     m = b1 * m + c1 * g
     v = b2 * v + c2 * g * g
-    return p - lr * (m / rest1 / (np.sqrt(v / rest2) + eps) + decoupled * p), m, v
+    return p - lr * (m / correction1 / (np.sqrt(v / correction2) + eps) + decoupled * p), m, v
 
 
 @kernel(reference, CODE, sizes="any", in_place=3)

@@ -97,7 +97,7 @@ def backward_reference(
 # ---- launches -------------------------------------------------------------------------------------------------------
 
 
-@kernel(forward_reference, CODE, sizes="any B, h, n, m; heads of 1 to 128 values")
+@kernel(forward_reference, CODE, sizes="any B, h, n, m; heads of 1 to 128 features")
 def attention_forward(
     q: Array, k: Array, v: Array, key_mask: Mask, pair_mask: Mask, scale: float
 ) -> tuple[Array, Array]:
@@ -113,7 +113,7 @@ def attention_forward(
     return o, L
 
 
-@kernel(backward_reference, CODE, sizes="any B, h, n, m; heads of 1 to 128 values")
+@kernel(backward_reference, CODE, sizes="any B, h, n, m; heads of 1 to 128 features")
 def attention_backward(
     q: Array, k: Array, v: Array, key_mask: Mask, pair_mask: Mask, scale: float, o: Array, L: Array, g: Array
 ) -> tuple[Array, Array, Array]:
@@ -122,9 +122,9 @@ def attention_backward(
     gq, gk, gv = (_empty_heads(xp, x.shape, x.dtype) for x in (q, k, v))
     q, k, v, g = map(_with_contiguous_rows, (q, k, v, g))
     layout = _layout(q, k, v, key_mask, pair_mask, o, g, gq, gk, gv)
-    given = (q, k, v, *_or_null(key_mask, pair_mask), g, L)
-    _launch("queries", q.shape[2], (*given, o, delta, gq, layout, scale), q, v)
-    _launch("keys", k.shape[2], (*given, delta, gk, gv, layout, scale), q, v)
+    inputs = (q, k, v, *_or_null(key_mask, pair_mask), g, L)
+    _launch("queries", q.shape[2], (*inputs, o, delta, gq, layout, scale), q, v)
+    _launch("keys", k.shape[2], (*inputs, delta, gk, gv, layout, scale), q, v)
     return gq, gk, gv
 
 
@@ -150,7 +150,7 @@ def _strides(x: Array) -> tuple[int, ...]:
 
 
 def _or_null(*masks: Array | None) -> tuple:
-    """The masks without a copy; the null pointer for one that is not given."""
+    """The masks without a copy; the null pointer for one that is not inputs."""
     return tuple(NULL if mask is None else mask for mask in masks)
 
 

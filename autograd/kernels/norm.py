@@ -58,7 +58,7 @@ def backward_reference(
     return gs, gp, np.stack([(g * normalized).sum(axis=0), g.sum(axis=0), gp.sum(axis=0)])
 
 
-@kernel(forward_reference, CODE, sizes="any rows of 1 to 1024 numbers")
+@kernel(forward_reference, CODE, sizes="any rows of 1 to 1024 elements")
 def norm_forward(
     x: Array, p: Array | None, bias: Array | None, gamma: Array | None, beta: Array | None, relu: bool, eps: float
 ) -> tuple[Array, Array, Array, Array | None]:
@@ -67,14 +67,14 @@ def norm_forward(
     x, p = xp.ascontiguousarray(x), None if p is None else xp.ascontiguousarray(p)
     y, normalized, inverse_std = xp.empty_like(x), xp.empty_like(x), xp.empty(rows, x.dtype)
     relu_mask = xp.empty(x.shape, bool) if relu else None
-    given = (x, or_null(p), or_null(bias), or_null(gamma), or_null(beta))
-    made, warps = (y, normalized, inverse_std, or_null(relu_mask)), _warps(x, 1)
+    inputs = (x, or_null(p), or_null(bias), or_null(gamma), or_null(beta))
+    outputs, warps = (y, normalized, inverse_std, or_null(relu_mask)), _warps(x, 1)
     blocks, shared = -(-rows // warps), warps * d * x.itemsize
-    CODE(f"norm_forward<{cuda_name(x)}>", blocks, 32 * warps, (*given, *made, rows, d, eps), shared)
+    CODE(f"norm_forward<{cuda_name(x)}>", blocks, 32 * warps, (*inputs, *outputs, rows, d, eps), shared)
     return y, normalized, inverse_std, relu_mask
 
 
-@kernel(backward_reference, CODE, sizes="any rows of 1 to 1024 numbers")
+@kernel(backward_reference, CODE, sizes="any rows of 1 to 1024 elements")
 def norm_backward(
     g: Array, normalized: Array, inverse_std: Array, gamma: Array | None, relu_mask: Array | None
 ) -> tuple[Array, Array, Array]:
@@ -84,11 +84,11 @@ def norm_backward(
     blocks, shared = min(-(-rows // warps), BLOCKS), warps * 5 * d * g.itemsize
     gs, gp = xp.empty_like(normalized), None if relu_mask is None else xp.empty_like(normalized)
     sums = xp.empty((blocks, 3, d), g.dtype)
-    given = (xp.ascontiguousarray(g), normalized, inverse_std, or_null(gamma), or_null(relu_mask))
-    CODE(f"norm_backward<{cuda_name(g)}>", blocks, 32 * warps, (*given, gs, or_null(gp), sums, rows, d), shared)
+    inputs = (xp.ascontiguousarray(g), normalized, inverse_std, or_null(gamma), or_null(relu_mask))
+    CODE(f"norm_backward<{cuda_name(g)}>", blocks, 32 * warps, (*inputs, gs, or_null(gp), sums, rows, d), shared)
     return gs, gs if gp is None else gp, sums.sum(axis=0)
 
 
 def _warps(x: Array, rows: int) -> int:
-    """The number of warps in a block, if each needs shared memory for the given number of rows."""
+    """The number of warps in a block, if each needs shared memory for the inputs number of rows."""
     return max(1, min(8, SHARED // (rows * x.shape[-1] * x.itemsize)))

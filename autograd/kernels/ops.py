@@ -166,11 +166,11 @@ def attention(
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     key_mask, pair_mask = _masks(mask, lead, k.shape[-2], q.shape[-2])
     q, k, v = (_as_sets_and_heads(x, lead, x.shape[-2:]) for x in (q, k, v))
-    given = (q, k, v, key_mask, pair_mask, scale)
-    o, L = attention_forward(*given)
+    inputs = (q, k, v, key_mask, pair_mask, scale)
+    o, L = attention_forward(*inputs)
 
     def pull(g: Array) -> tuple[Array, ...]:
-        gradients = attention_backward(*given, o, L, _as_sets_and_heads(g, lead, o.shape[2:]))
+        gradients = attention_backward(*inputs, o, L, _as_sets_and_heads(g, lead, o.shape[2:]))
         return tuple(x.reshape(*lead, *x.shape[2:]) for x in gradients)
 
     return xp.reshape(o, (*lead, *o.shape[2:])), pull

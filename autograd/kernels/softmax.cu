@@ -1,5 +1,4 @@
 // Row softmax and its gradient; softmax.py has the formulas, the thread assignment and the launches.
-
 // Combine t and s of a row so far with those of another element or lane.
 template <typename T>
 __device__ void combine(T &t, T &s, T other_t, T other_s) {
