@@ -118,10 +118,10 @@ def as_strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -
     return array_module(array).lib.stride_tricks.as_strided(array, shape, strides)
 
 
-def log_gamma(array: Array) -> Array:
-    """log Γ(x), so that log k! = log Γ(k + 1)."""
+def special(array: Array) -> Any:
+    """The module of special functions for the array, scipy.special or its CuPy twin: special(x).gammaln(x)."""
     if array_module(array) is np:
-        return scipy.special.gammaln(array)
+        return scipy.special
     import cupyx.scipy.special
 
-    return cupyx.scipy.special.gammaln(array)
+    return cupyx.scipy.special
