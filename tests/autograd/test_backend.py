@@ -95,7 +95,7 @@ def test_without_cupy_a_gpu_is_refused_in_a_sentence(monkeypatch):
 
 def test_without_a_gpu_it_is_refused_in_a_sentence(stand_in):
     stand_in.cuda.is_available = lambda: False
-    with pytest.raises(DeviceError, match=r"device 'cuda' was asked for, but CuPy finds no CUDA GPU.*nvidia-smi"):
+    with pytest.raises(DeviceError, match=r"device 'cuda' was requested, but CuPy finds no CUDA GPU.*nvidia-smi"):
         Tensor([1.0]).to("cuda")
 
 
@@ -124,7 +124,7 @@ def test_a_numbered_gpu_becomes_the_current_one(stand_in):
     x = Tensor([1.0]).to("cuda:1")
     assert x.device == "cuda:1" and stand_in.used == [1]
     assert backend.to_device(x.data, "cuda:1") is x.data
-    with pytest.raises(DeviceError, match=r"device 'cuda:2' was asked for, but CuPy finds 2 GPU\(s\)"):
+    with pytest.raises(DeviceError, match=r"device 'cuda:2' was requested, but CuPy finds 2 GPU\(s\)"):
         Tensor([1.0]).to("cuda:2")
 
 

@@ -26,7 +26,7 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
 
 def tiny_pieces():
     """As they are, small arrays are a single piece; inside this everything is divided."""
-    return mock.patch.multiple(pieces, PIECE=12, BLOCK=12, QUERIES=2)
+    return mock.patch.multiple(pieces, PIECE=12, BLOCK=12, MIN_QUERIES=2)
 
 
 def gradients(function, inputs: list, seed: int = 0) -> list[np.ndarray]:
