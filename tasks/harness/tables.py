@@ -153,7 +153,8 @@ def _cells(experiment: Experiment, runs: list[RunFolder]) -> tuple[list[str], li
         for name in columns:
             line.append(_number(row["ours"].get(name)))
             if name in compared:
-                line.append(row["paper"].get(name, "–").replace("-", "−"))
+                cell = row["paper"].get(name, "-")  # the paper prints a dash where it has no number
+                line.append("–" if cell == "-" else cell.replace("-", "−"))
         mark = ""
         if row.get("deviations"):
             mark = " " + marks.setdefault(", ".join(row["deviations"]), f"[{len(marks) + 1}]")
