@@ -34,7 +34,7 @@ from autograd.ops.softmax import log_softmax, softmax
 from autograd.registry import OPS, composite
 from autograd.tape import Tensor, no_grad, op
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 PROJECT = "minisets"  # how minisets tells this package from the other one that is named autograd
 

@@ -3,21 +3,12 @@
 import dataclasses
 
 import pytest
-
-pytest.importorskip("cupy", reason="CuPy is not installed: make test-gpu installs it")
-
-from cupy.cuda import nvrtc
 from cupy.cuda.compiler import CompileException
 
 from autograd.kernels import adam, attention, norm, pooling, softmax
 from autograd.kernels.registry import DTYPES, KERNELS, Elementwise, Raw
 from tasks.selftest import kernel_cases as cases
 from tests.gpu.nvrtc import ARCHITECTURES, compiled
-
-try:
-    nvrtc.getVersion()
-except Exception as error:  # whatever the loader of libraries says
-    pytest.skip(f"NVRTC cannot be loaded: {error}", allow_module_level=True)
 
 CODE = {code for kernel in KERNELS.values() for code in kernel.code}
 RAW = {"/".join(code.files): code for code in CODE if isinstance(code, Raw)}

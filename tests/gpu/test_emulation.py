@@ -12,7 +12,7 @@ import pytest
 from tests.gpu import emulation
 from tests.gpu.emulation import compiling
 
-pytestmark = [pytest.mark.device, pytest.mark.emulated]
+pytestmark = pytest.mark.needs("emulation")
 
 
 def launch(text: str, *arrays: np.ndarray, threads: int = 32, blocks: int = 1, shared: int = 0) -> list[np.ndarray]:

@@ -22,7 +22,7 @@ from tasks.selftest.network_cases import SUBJECTS, Subject
 from tests.gpu import emulation
 from tests.helpers.commandline import TINY
 
-pytestmark = [pytest.mark.device, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 SCHEDULES = ("forward", "reverse", 7)  # the last one at random, some warps stalling
@@ -58,7 +58,7 @@ def test_kernel(case: cases.Case, dtype: str):
     assert case.error(dtype, on_device) <= cases.TOLERANCES[dtype]
 
 
-@pytest.mark.emulated
+@pytest.mark.needs("emulation")
 @every_dtype
 @pytest.mark.parametrize("case", cases.CASES, ids=str)
 def test_the_order_of_threads_does_not_matter(case: cases.Case, dtype: str):

@@ -18,7 +18,7 @@ from tasks.selftest import kernel_cases as cases
 from tests.gpu import emulation
 from tests.gpu.test_execution import SCHEDULES, on_device
 
-pytestmark = [pytest.mark.device, pytest.mark.emulated, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+pytestmark = [pytest.mark.needs("emulation"), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
 
 @dataclass(frozen=True)

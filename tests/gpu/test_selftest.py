@@ -12,7 +12,7 @@ from tasks.harness.cli import main
 from tasks.selftest import command as selftest
 from tests.gpu import emulation
 
-pytestmark = [pytest.mark.device, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def test_a_report_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
@@ -37,7 +37,7 @@ def test_a_wrong_kernel_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "WRONG  norm_forward, (1, 17), all, float32: error" in capsys.readouterr().out
 
 
-@pytest.mark.emulated
+@pytest.mark.needs("emulation")
 def test_a_kernel_that_fails_is_reported_and_the_rest_goes_on(tmp_path: Path, monkeypatch, capsys):
     broken = norm.CODE.text.replace("row >= rows", "row > rows")
     monkeypatch.setitem(norm.CODE.__dict__, "text", broken)
