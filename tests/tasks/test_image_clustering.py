@@ -32,9 +32,8 @@ TINY += ["--em-restarts", "1", "--evaluate-every", "4", "--log-every", "2", "--s
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch: pytest.MonkeyPatch) -> None:
     """A smaller stand-in, which takes no time: 20 images of each class."""
-    for name in ("labels", "synthesize"):
-        few = functools.partial(getattr(image_features, name), per_class=20)
-        monkeypatch.setattr(image_features, name, few)
+    few = functools.partial(image_features.synthesize, per_class=20)
+    monkeypatch.setattr(image_features, "synthesize", few)
 
 
 def config(**options) -> Config:
@@ -183,7 +182,7 @@ def test_which_features_are_taken(tmp_path: Path, monkeypatch):
     """Those of the real images if they are there, those of a folder that is named, or made-up ones."""
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     assert Config().data == "synthetic" and Config().folder() is None
-    with pytest.raises(DataError, match=r"holds no features of images: .*python -m tasks.vgg makes them"):
+    with pytest.raises(DataError, match=r"holds no image features: .*python -m tasks.vgg makes them"):
         Config(data="cifar100").check()
     features.save(features.default_folder(), {"train": some(4_000)}, {"data": "cifar100", "accuracy": 0.7})
     assert Config().data == "cifar100" and Config().folder() == features.default_folder()

@@ -19,6 +19,7 @@ from tasks.harness.options import deviations
 from tasks.harness.run import Run
 from tasks.harness.run_folder import RunFolder
 from tasks.point_cloud import EXPERIMENT, Config, augment, network, sample, take
+from tests.helpers.runs import assert_same_run
 
 TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "evaluation_shapes": 20, "log_every": 4}
 
@@ -27,17 +28,6 @@ TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "eva
 def few(monkeypatch):
     """Few shapes of each class, so that the stand-in is there at once."""
     monkeypatch.setattr(shapes, "EACH", {"train": 10, "test": 4})
-
-
-def same_bits(a: RunFolder, b: RunFolder) -> None:
-    with (
-        np.load(a.checkpoint_path, allow_pickle=False) as first,
-        np.load(b.checkpoint_path, allow_pickle=False) as second,
-    ):
-        assert first.files == second.files
-        for name in first.files:
-            np.testing.assert_array_equal(first[name], second[name], strict=True)
-    assert a.metrics_path.read_bytes() == b.metrics_path.read_bytes()
 
 
 # ---- the stand-in ---------------------------------------------------------------------------------------------------
@@ -235,7 +225,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
         with pytest.raises(error):
             train_tiny(tmp_path / kind.__name__, run=kind, **options)
         assert train_tiny(tmp_path / kind.__name__, **options) == straight
-        same_bits(RunFolder(tmp_path / "straight"), RunFolder(tmp_path / kind.__name__))
+        assert_same_run(tmp_path / "straight", tmp_path / kind.__name__)
 
 
 def test_a_step_on_the_device(device: str, tmp_path: Path):

@@ -58,7 +58,7 @@ def test_inherited_limits_reach_through_a_class_that_does_not_repeat_the_option(
         drop: float = option(paper=0.5)
 
     assert Config().drop == 0.5
-    with pytest.raises(UsageError, match="--drop must be at most 1, given 1.5"):
+    with pytest.raises(UsageError, match=r"--drop must be at most 1, given 1\.5"):
         Config(drop=1.5)
 
 
@@ -112,7 +112,7 @@ def test_a_drop_of_1_means_never(name: str):
     rates = {drop: Config(steps=10, lr=0.5, drop=drop).schedule() for drop in (0.7, 1.0)}
     assert [rates[0.7](step) for step in (0, 6, 7, 9)] == pytest.approx([0.5, 0.5, 0.05, 0.05])
     assert {rates[1.0](step) for step in range(10)} == {0.5}
-    with pytest.raises(UsageError, match="--drop must be at most 1, given 1.5"):
+    with pytest.raises(UsageError, match=r"--drop must be at most 1, given 1\.5"):
         Config(drop=1.5)
 
 

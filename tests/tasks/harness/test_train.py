@@ -11,6 +11,7 @@ import pytest
 
 from tasks.harness.cli import main
 from tasks.harness.experiment import find_experiment
+from tasks.harness.planning import planned_runs
 from tasks.harness.run_folder import RunFolder
 from tasks.harness.train import parse
 from tests.helpers.commandline import ENVIRONMENT, ROOT, SHORT, command
@@ -55,24 +56,20 @@ def test_the_commit_of_the_source_is_recorded(name: str, runs: Path):
 
 
 def test_presets_choose_the_rows():
-    from tasks.harness.train import _asked_for
-
     for name in ("max_regression", "clustering", "clustering_large"):
         experiment = find_experiment(name)
-        paper_rows = _asked_for(experiment, "paper", {}, 1, None)
+        paper_rows = planned_runs(experiment, "paper", {}, 1, None)
         assert [plan.config.arch for plan in paper_rows] == list(experiment.rows)
-        quick = [plan.config.arch for plan in _asked_for(experiment, "quick", {}, 2, None)]
+        quick = [plan.config.arch for plan in planned_runs(experiment, "quick", {}, 2, None)]
         assert quick[::2] == quick[1::2] == list(experiment.quick_rows or experiment.rows)
         assert set(quick) <= set(experiment.rows)
-        everything = _asked_for(experiment, "quick", {"arch": ["all"]}, 1, None)
+        everything = planned_runs(experiment, "quick", {"arch": ["all"]}, 1, None)
         assert len({plan.folder.path for plan in everything}) == len(experiment.rows)
     assert len(find_experiment("clustering").rows) == 13
 
 
 def test_a_row_named_twice_is_trained_once():
-    from tasks.harness.train import _asked_for
-
-    plans = _asked_for(find_experiment("clustering"), "quick", {"arch": ["SAB + PMA", "sab+pma", "all"]}, 1, None)
+    plans = planned_runs(find_experiment("clustering"), "quick", {"arch": ["SAB + PMA", "sab+pma", "all"]}, 1, None)
     assert len(plans) == 13
 
 
