@@ -36,9 +36,7 @@ def test_a_form_is_attached_from_outside_and_used_where_it_serves():
             with plain_forms():
                 pass
             assert Formula().compute(12) == "plain 12"
-            assert (
-                "autograd/forms" not in Formula.compute.__code__.co_filename
-            )  # the dispatch itself is gone
+            assert "autograd/forms" not in Formula.compute.__code__.co_filename  # the dispatch itself is gone
         assert Formula().compute(12) == "large 12"
         with pytest.raises(ZeroDivisionError), plain_forms():
             raise ZeroDivisionError
