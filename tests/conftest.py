@@ -21,8 +21,10 @@ from tests.helpers.commandline import SHORT
 if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: the tests of speed have nothing to test
     collect_ignore = [
         "gpu",
+        "autograd/fast",
         "autograd/test_forms.py",
         "autograd/test_threads.py",
+        "minisets/fast",
         "minisets/test_memory.py",
         "tasks/bench",
         "tasks/selftest",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from tasks.harness.run import Run
 from tasks.harness.run_folder import RunFolder
 
 TRAINERS = {"max_regression": ("SAB + PMA", 600), "clustering": ("ISAB (16) + PMA", 200)}  # label, steps
-BESIDE = {"draw": "data", "stream": "data", "log": "logging", "append": "logging", "save": "saving"}
+BESIDE = {"sample": "data", "rng_for": "data", "log": "logging", "append": "logging", "save": "saving"}
 
 
 def trainers() -> list[dict[str, Any]]:
@@ -38,17 +39,18 @@ def trainers() -> list[dict[str, Any]]:
 
 def measure(name: str, label: str, steps: int) -> dict[str, Any]:
     """Milliseconds of a step, and which part of it is no training; evaluations are left out."""
-    task, spent = find_experiment(name), dict.fromkeys(BESIDE.values(), 0.0)
-    config = task.Config(**task.PRESETS["paper"] | {"arch": label, "steps": steps, "evaluate_every": 10**9})
+    experiment, spent = find_experiment(name), dict.fromkeys(BESIDE.values(), 0.0)
+    page = sys.modules[experiment.train.__module__]
+    config = experiment.config(**experiment.presets["paper"] | {"arch": label, "steps": steps, "evaluate_every": 10**9})
     with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as stack:
-        folder = RunFolder(Path(place))
-        folder.begin(name, "paper", config)
+        folder = RunFolder(Path(place), experiment)
+        folder.begin("paper", config)
         run = Run(folder, config, name)
-        for owner, names in ((task, ("draw", "stream")), (Run, ("log", "save")), (RunFolder, ("append",))):
+        for owner, names in ((page, ("sample", "rng_for")), (Run, ("log", "save")), (RunFolder, ("append",))):
             for function in names:
                 stack.enter_context(timed(owner, function, spent))
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-            task.train(config, run)
+            experiment.train(config, run)
     return {"trainer": name, "label": label, "ms": run.seconds / steps * 1e3} | {
         part: seconds / run.seconds for part, seconds in spent.items()
     }

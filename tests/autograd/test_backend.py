@@ -139,8 +139,8 @@ def test_a_module_moves_as_a_whole(strict_double):
     assert all(type(array) is np.ndarray for array in net.state_dict().values())
     assert net(np.ones((4, 2))).device == "cuda:0"
     for whole in (Sequential(relu, net), SAB(2, 4, 2, rng=np.random.default_rng(0)).to("cuda")):
-        assert atomic_write(np.ones((4, 2))).device == "cuda:0"  # an array follows the parameters
-    assert atomic_write(np.ones((1, 4, 2)), np.ones((1, 4), dtype=bool)).device == "cuda:0"  # and so does a mask
+        assert whole(np.ones((4, 2))).device == "cuda:0"  # an array follows the parameters
+    assert whole(np.ones((1, 4, 2)), np.ones((1, 4), dtype=bool)).device == "cuda:0"  # and so does a mask
     assert net.to("cpu").weight.device == "cpu"
 
 

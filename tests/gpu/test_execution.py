@@ -111,7 +111,7 @@ def trained(task: str, folder: Path, *options: str) -> tuple[list[float], dict[s
     """The losses of three steps, and the optimizer's running means of the gradients after them."""
     train(task, "ISAB (4) + PMA", "--steps", 3, "--log-every", 1, "--out", folder, *options)
     losses = [line["loss"] for line in RunFolder(folder).metrics()]
-    with np.load(RunFolder(folder).checkpoint) as stored:
+    with np.load(RunFolder(folder).checkpoint_path) as stored:
         kept = [name for name in stored.files if name.startswith(("optimizer/m.", "optimizer/u."))]  # Adam's, SGD's
         return losses, {name: stored[name] for name in kept}
 
