@@ -14,7 +14,6 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from autograd import Tensor, absolute_error, backend
 from minisets import build
@@ -25,8 +24,7 @@ from tasks.harness import paper
 from tasks.harness.experiment import Experiment, Table
 from tasks.harness.options import OneDrop, SampledSets, option
 from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, rng_for
-from tasks.harness.run_folder import RunFolder
-from tasks.plots.curves import by_label, learning_curves, line_style, protocol
+from tasks.plots.curves import learning_curves, metric_against
 
 HIGH = 100.0  # numbers lie in [0, 100]
 TEST_SEED = 0  # the test sets are the same for every run
@@ -115,27 +113,6 @@ def errors(net: Network, X: np.ndarray, mask: np.ndarray, y: np.ndarray, scale: 
     return np.abs(p - y)[:, 0]
 
 
-# ---- figures ------------------------------------------------------------------------------------------------------
-
-
-def error_by_size(runs: list[RunFolder]) -> Figure:
-    """The error against the size of the set: mean over seeds, and a dot for each seed."""
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for label, group in by_label(runs).items():
-        curves = [run.result()["metrics"]["MAE of size"] for run in group]
-        n = sorted(map(int, set.intersection(*(set(curve) for curve in curves))))
-        heights = np.array([[curve[str(i)] for i in n] for curve in curves])
-        axes.plot(n, heights.mean(axis=0), **line_style(label), linewidth=1.5)
-        axes.plot(n, heights.T, linestyle="", marker="o", markersize=3, alpha=0.5, color=line_style(label)["color"])
-    axes.set(xlabel="numbers in the set", ylabel="mean absolute error", yscale="log", xticks=n)
-    axes.set_title(protocol(runs), fontsize=8)
-    axes.grid(alpha=0.25, which="both")
-    figure.legend(loc="outside right center", fontsize=8)
-    figure.suptitle("Error against set size", fontsize=11)
-    return figure
-
-
 EXPERIMENT = Experiment(
     name="max_regression",
     title="Maximum regression",
@@ -161,7 +138,9 @@ EXPERIMENT = Experiment(
         "learning_curves": learning_curves(
             {"loss": ("training loss (MAE)", 1), "MAE": ("validation MAE", 1)}, scale="log"
         ),
-        "error_by_size": error_by_size,
+        "error_by_size": metric_against(
+            "MAE of size", "numbers in the set", "mean absolute error", "Error against set size", scale="log"
+        ),
     },
 )
 

@@ -182,12 +182,13 @@ def attention_weights(net: Network, X: np.ndarray) -> np.ndarray:
     the features that have their maximum at this point.
     """
     (B, n, _), row = X.shape, parse(net.label)
-    with evaluating(net), record_attention(net) as seen:
-        if row.pooling == "pooling":
+    if row.pooling == "pooling":
+        with evaluating(net):
             for block in net.encoder:
                 X = block(X)
-            first = X.numpy().argmax(axis=1) if row.kind in (None, "max") else np.tile(np.arange(n), (B, 1))
-            return np.stack([np.bincount(index, minlength=n) / len(index) for index in first])
+        first = X.numpy().argmax(axis=1) if row.kind in (None, "max") else np.tile(np.arange(n), (B, 1))
+        return np.stack([np.bincount(index, minlength=n) / len(index) for index in first])
+    with evaluating(net), record_attention(net) as seen:
         net(X)
     pooling = next(name for name in seen if name.startswith("decoder"))
     return seen[pooling][0].reshape(B, -1, n).mean(axis=1)

@@ -15,14 +15,16 @@ import pytest
 from hypothesis import settings
 
 from autograd import forms
-from tests.helpers import double
+from tests.helpers import double, requirements
 from tests.helpers.commandline import SHORT
 
 if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: the tests of speed have nothing to test
     collect_ignore = [
         "gpu",
+        "autograd/fast",
         "autograd/test_forms.py",
         "autograd/test_threads.py",
+        "minisets/fast",
         "minisets/test_memory.py",
         "tasks/bench",
         "tasks/selftest",
@@ -30,6 +32,24 @@ if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: the tests 
 
 settings.register_profile("minisets", deadline=None)  # machines are shared: a slow example is not a failure
 settings.load_profile("minisets")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    return True if collection_path.name == "test_paper.py" and "paper" in requirements.missing() else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests whose requirements are not met: pytest.mark.needs("torch")."""
+    needs = [{name for mark in item.iter_markers("needs") for name in mark.args} for item in items]
+    left_out = [item for item, names in zip(items, needs, strict=True) if names & requirements.missing().keys()]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if requirements.summary():
+        terminalreporter.write_line(requirements.summary())
 
 
 @pytest.fixture(params=["cpu", "double", "double, plain forms"])

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.commandline import ROOT
 
 WITHOUT = Path(__file__).parent / "helpers" / "without_fast"
-AUTOGRAD = ("tape", "arguments", "op_details", "gradcheck", "drawing")
+AUTOGRAD = ("tape", "arguments", "op_details", "gradcheck", "drawing", "drawing_svg")
 MINISETS = ("nn", "blocks", "optim", "proofs", "defects", "architectures", "interop", "masks")
 FILES = [f"autograd/test_{name}.py" for name in AUTOGRAD] + [f"minisets/test_{name}.py" for name in MINISETS]
 

@@ -37,7 +37,7 @@ from tasks.harness.errors import UsageError
 from tasks.harness.machine import environment
 from tasks.harness.parser import Parser, hint, reader
 from tasks.harness.run_folder import RunFolder
-from tasks.plots.bench import step_times
+from tasks.plots.bench import figure
 
 PAUSE = 0.3  # seconds between turns: threads of BLAS and OpenMP keep spinning for a while after their work
 COMPARED_STEPS = 3  # the first steps, whose losses must agree
@@ -63,12 +63,12 @@ def main(argv: list[str]) -> int:
         for n in given.n or [SHAPES[network].n]:
             rows.append(compare(network, replace(SHAPES[network], n=n), given.steps, kinds, given.against))
             print(line(rows[-1]), flush=True)
-    exponents, about = growth(rows), environment()
+    exponents = growth(rows)
     for text in exponents:
         print(text)
-    folder.write(given.out / f"{name}.json", {"rows": rows, "growth": exponents, "steps": given.steps, **about})
-    figure = step_times(rows, about["machine"]["processor"], threads.count())
-    print(f"figure: {folder.save_figure(name, figure)}")
+    about = {"growth": exponents, "steps": given.steps, "threads": threads.count(), **environment()}
+    folder.write(given.out / f"{name}.json", {"rows": rows, **about})
+    print(f"figure: {folder.save_figure(name, figure(rows, about))}")
     return 0
 
 

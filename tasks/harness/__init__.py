@@ -4,7 +4,7 @@ experiment.py   Experiment and Table: an experiment as one object
 options.py      configurations whose fields describe themselves; parser.py makes a command line of them
 run.py          what a training loop needs besides its mathematics
 run_folder.py   the files of a run
-train.py        minisets train
+train.py        minisets train; planning.py decides which runs that means
 tables.py       minisets table; paper.py has the paper's numbers
 cli.py          minisets, the command
 machine.py      what a run depends on: versions, machine, commit; memory and device helpers

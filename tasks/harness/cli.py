@@ -32,9 +32,10 @@ from tasks.harness.errors import Diverged, Interrupted, UsageError
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.options import flag, readable
 from tasks.harness.parser import Parser, hint
+from tasks.harness.planning import RUNS
 from tasks.harness.run import discard_output
 from tasks.harness.run_folder import RunFolder, find_runs, read_json
-from tasks.harness.train import RUNS, save_figures, summary, train
+from tasks.harness.train import save_figures, summary, train
 
 COMMANDS = {
     "list": "the experiments, and the runs so far",

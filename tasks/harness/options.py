@@ -50,6 +50,13 @@ def option(
     return dataclasses.field(default=default, metadata=about | {"paper": paper})
 
 
+def _kind(name: str, annotation: Any) -> type:
+    kind = KINDS.get(annotation, annotation) if isinstance(annotation, str) else annotation
+    if kind not in KINDS.values():
+        raise TypeError(f"an option must be an int, a float, a str or a bool; {name} is declared as {annotation}")
+    return kind
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The options of every experiment."""
@@ -67,6 +74,7 @@ class Settings:
                 field.metadata = inherited | {key: value for key, value in field.metadata.items() if value is not None}
                 if not field.metadata.get("help"):
                     raise TypeError(f"the option {name} of {cls.__name__} needs a help text")
+                _kind(name, cls.__annotations__.get(name))
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -158,10 +166,7 @@ class SetSizes(Training):
 
 def kind_of(field: dataclasses.Field) -> type:
     """int, float, str or bool, whether or not the class's annotations are strings."""
-    kind = KINDS.get(field.type, field.type) if isinstance(field.type, str) else field.type
-    if kind not in KINDS.values():
-        raise TypeError(f"an option must be an int, a float, a str or a bool; {field.name} is declared as {field.type}")
-    return kind
+    return _kind(field.name, field.type)
 
 
 def from_json(Config: type[Settings], values: Any, source: str) -> Settings:
@@ -215,7 +220,7 @@ def printed_label(text: str) -> str:
         label = parse(text)
     except ValueError as error:
         raise UsageError(f"--arch: {error}") from None
-    return next((row for rows in ROWS.values() for row in rows if parse(row) == label), text.strip())
+    return next((row for rows in ROWS.values() for row in rows if parse(row) == label), str(label))
 
 
 def flag(name: str) -> str:

@@ -26,10 +26,12 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, arguments: Any = None, namespace: Any = None) -> argparse.Namespace:
         given, unknown = self.parse_known_args(arguments, namespace)
         if unknown:
-            options = [word.split("=")[0] for word in unknown if word.startswith("--")]
-            hints = [hint(word, self._option_string_actions) for word in options]
-            known = "".join(f"; {found}" for found in hints if found)
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{known}")
+            options = [word.split("=")[0] for word in unknown if word.startswith("-")]
+            if options:
+                self.error(
+                    f"there is no option {options[0]}; {hint(options[0], self._option_string_actions)}".rstrip("; ")
+                )
+            self.error(f"unexpected arguments: {' '.join(unknown)}")
         return given
 
 
@@ -51,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser, Config: type[Settings], preset:
         text = f"{about['help']} (default: {default}{paper})"
         settings: dict[str, Any] = {"default": argparse.SUPPRESS, "help": text.replace("%", "%%")}
         if field.name == "arch":
-            settings |= {"action": "append", "metavar": "LABEL", "help": about["help"].replace("%", "%%")}
+            settings |= {"action": "append", "metavar": "LABEL"}
         elif kind is bool:
             settings["action"] = argparse.BooleanOptionalAction
         else:

@@ -123,8 +123,8 @@ class RunFolder:
         if self.examples_path.exists():
             with as_usage_error(f"cannot read {self.examples_path}"):
                 try:
-                    with np.load(self.examples_path, allow_pickle=False) as file:
-                        return dict(file)
+                    with open(self.examples_path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                        return dict(arrays)
                 except (ValueError, EOFError, KeyError, zipfile.BadZipFile):
                     raise UsageError(f"{self.examples_path} is damaged; delete it to have it computed again") from None
         if compute is None or not self.checkpoint_path.exists() or not _data_is_present(self.options()):

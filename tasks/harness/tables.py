@@ -15,8 +15,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from tasks.harness.experiment import Experiment
-from tasks.harness.options import STAND_IN, Settings, data_used, deviations, readable
+from tasks.harness.experiment import Experiment, Table
+from tasks.harness.options import STAND_IN, Deviation, Settings, data_used, deviations, readable
 from tasks.harness.run_folder import RunFolder
 
 Row = dict[str, Any]
@@ -65,7 +65,7 @@ def _references(experiment: Experiment, printed: dict, groups: Groups) -> list[R
         for protocol, result in known.values():
             ours = {column: [result["metrics"][name]] for column, name in columns.items() if name in result["metrics"]}
             relevant = ("data", *table.reference_options)
-            notes = [str(d) for d in deviations(protocol, also=relevant) if d.name in relevant]
+            notes = [_note(table, d) for d in deviations(protocol, also=relevant) if d.name in relevant]
             if ours:
                 about = {"ours": _spread(ours), "preset": result["preset"], "deviations": notes}
                 measured.append(row | about | _data(protocol))
@@ -79,7 +79,7 @@ def _networks(experiment: Experiment, printed: dict, groups: Groups) -> list[Row
     for (protocol, extensions), seeds in groups.items():
         results = list(seeds.values())
         metrics = {name: [r["metrics"].get(name) for r in results] for name in experiment.table.columns}
-        notes = [str(deviation) for deviation in deviations(protocol)]
+        notes = [_note(experiment.table, deviation) for deviation in deviations(protocol)]
         notes += [f"extended from {', '.join(map(readable, extensions))} steps"] if extensions else []
         row = {
             "ours": _spread({name: values for name, values in metrics.items() if None not in values}),
@@ -96,6 +96,13 @@ def _networks(experiment: Experiment, printed: dict, groups: Groups) -> list[Row
         found.sort(key=lambda one: len(one["deviations"]))  # the paper's protocol first
         table += [row | one for one in found] or [row | {"ours": {}, "preset": None}]
     return table
+
+
+def _note(table: Table, deviation: Deviation) -> str:
+    """The deviation as text; an experiment that is in no paper has only defaults to deviate from."""
+    if table.printed or deviation.stated:
+        return str(deviation)
+    return f"{deviation.name} {readable(deviation.ours)} (default: {readable(deviation.protocol)})"
 
 
 def _quoted(label: str) -> bool:
@@ -153,7 +160,8 @@ def _cells(experiment: Experiment, runs: list[RunFolder]) -> tuple[list[str], li
         for name in columns:
             line.append(_number(row["ours"].get(name)))
             if name in compared:
-                line.append(row["paper"].get(name, "–").replace("-", "−"))
+                cell = row["paper"].get(name, "-")  # the paper prints a dash where it has no number
+                line.append("–" if cell == "-" else cell.replace("-", "−"))
         mark = ""
         if row.get("deviations"):
             mark = " " + marks.setdefault(", ".join(row["deviations"]), f"[{len(marks) + 1}]")

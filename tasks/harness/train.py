@@ -1,11 +1,10 @@
-"""The command `minisets train`: which runs the options ask for, whether their folders are free, and running them."""
+"""The command `minisets train`: reading its options, and running what planning.py says they ask for."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +14,11 @@ from tasks.harness import machine, tables
 from tasks.harness.errors import Interrupted, UsageError
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.machine import environment
-from tasks.harness.options import AUTO, Settings, data_used, deviations, flag, readable, slug
+from tasks.harness.options import data_used, deviations, flag, readable
 from tasks.harness.parser import Parser, add_options, hint, reader
+from tasks.harness.planning import RUNS, PlannedRun, planned_runs, refuse_unless_free, stored_run
 from tasks.harness.run import Run, report
 from tasks.harness.run_folder import RunFolder
-
-RUNS = Path("runs")
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """A run to perform: its folder and its options."""
-
-    folder: RunFolder
-    preset: str
-    config: Settings
-
-    @property
-    def title(self) -> str:
-        return getattr(self.config, "arch", self.folder.experiment.title)
 
 
 def train(argv: list[str]) -> int:
@@ -45,12 +30,12 @@ def train(argv: list[str]) -> int:
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, given {seeds}")
     if resume and out and RunFolder(out).config_path.exists():
-        plans = [_stored(RunFolder(out, experiment), preset, given, seeds)]
+        plans = [stored_run(RunFolder(out, experiment), preset, given, seeds)]
     else:
-        plans = _asked_for(experiment, preset or experiment.default_preset, given, seeds, out)
+        plans = planned_runs(experiment, preset or experiment.default_preset, given, seeds, out)
     for plan in plans:  # check all of them before the first starts, rather than after an hour
         plan.config.check()
-        _refuse_unless_free(plan, resume)
+        refuse_unless_free(plan, resume)
     machine.keep_memory()
     for i, plan in enumerate(plans, 1):
         proceed = _perform(plan, resume, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
@@ -85,9 +70,10 @@ def parse(argv: list[str]) -> tuple[Experiment, dict[str, Any]]:
     parser.add_argument(
         "experiment", metavar="EXPERIMENT", help=f"{', '.join(NAMES)}, or module:ATTRIBUTE; EXPERIMENT --help has more"
     )
-    known, rest = parser.parse_known_args(argv)
-    find_experiment(known.experiment)
-    raise UsageError(f"minisets train {' '.join(rest)}: expected the name of an experiment (see minisets train --help)")
+    parser.parse_known_args(argv)  # --help, or nothing that could be a name
+    words = [word for word in argv if not word.startswith("-")]
+    find_experiment(next((word for word in words if hint(word, NAMES)), words[0]))  # which raises
+    raise UsageError("expected the name of an experiment (see minisets train --help)")
 
 
 def _parser(experiment: Experiment, argv: list[str]) -> Parser:
@@ -111,7 +97,8 @@ def _parser(experiment: Experiment, argv: list[str]) -> Parser:
     parser.add_argument("--out", type=_folder, metavar="DIR", help=text)
     text = "resume the run in the same folder; with a larger --steps, extend it"
     parser.add_argument("--resume", action="store_true", help=text)
-    add_options(parser, experiment.config, experiment.presets[preset])
+    rows = ", ".join(map(repr, experiment.rows_of(preset)))
+    add_options(parser, experiment.config, {**experiment.presets[preset], "arch": rows})
     return parser
 
 
@@ -119,91 +106,6 @@ def _folder(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("expected the name of a folder, given an empty one")
     return Path(text)
-
-
-# ---- which runs, and whether they may start -------------------------------------------------------------------------
-
-
-def _asked_for(
-    experiment: Experiment, preset: str, given: dict[str, Any], seeds: int, out: Path | None
-) -> list[PlannedRun]:
-    """The runs that the options ask for: every architecture with every seed."""
-    given = {**experiment.presets[preset], **given}
-    labels = given.pop("arch", experiment.rows_of(preset))
-    labels = [row for label in labels for row in (experiment.rows if label == "all" else [label])]
-    archs = [{"arch": label} for label in labels] or [{}]
-    first = given.pop("seed", 0)
-    configs = [experiment.config(**given, **arch, seed=first + i) for arch in archs for i in range(seeds)]
-    configs = list(dict.fromkeys(configs))  # a row that was named twice, or in two spellings, is trained once
-    if len(configs) == 1 and out:
-        return [PlannedRun(RunFolder(out, experiment), preset, configs[0])]
-    if out and RunFolder(out).files():
-        raise UsageError(f"{out} holds a single run; the folders of several runs need another --out")
-    root = out or RUNS / experiment.name / preset
-    names = [f"{slug(getattr(config, 'arch', experiment.name))}-seed{config.seed}" for config in configs]
-    return [
-        PlannedRun(RunFolder(root / name, experiment), preset, config)
-        for name, config in zip(names, configs, strict=True)
-    ]
-
-
-def _stored(folder: RunFolder, preset: str | None, given: dict[str, Any], seeds: int) -> PlannedRun:
-    """The run in the folder, as its config.json has it; the options given must agree with it, or ask for more steps."""
-    if seeds > 1:
-        raise UsageError(f"{folder.path} holds a single run; --seeds {seeds} needs another --out")
-    _require_same_experiment(folder)
-    experiment, config = folder.experiment, folder.options()
-    wanted = dataclasses.asdict(config)
-    if preset:
-        kept = {key: wanted[key] for key in ("arch", "seed", "data") if key in wanted}
-        wanted = dataclasses.asdict(experiment.config(**experiment.presets[preset])) | kept
-        if wanted.get("steps", 0) < getattr(config, "steps", 0) and "extended_from" in folder.manifest():
-            wanted["steps"] = config.steps
-    if "arch" in given:
-        if len(given["arch"]) > 1:
-            raise UsageError(f"{folder.path} holds a single run; several --arch need another --out")
-        given["arch"] = dataclasses.replace(config, arch=given["arch"][0]).arch
-    if given.get("data") == AUTO:  # it continues with the data that it started with
-        del given["data"]
-    wanted |= given
-    _require_same_options(folder, wanted, resume=True)
-    more = {key: wanted[key] for key in ("steps",) if key in wanted}
-    return PlannedRun(folder, folder.manifest()["preset"], dataclasses.replace(config, **more))
-
-
-def _refuse_unless_free(plan: PlannedRun, resume: bool) -> None:
-    """A folder is free if it holds no run, or the very run that is to be resumed."""
-    folder = plan.folder
-    if folder.config_path.exists():
-        _require_same_experiment(folder)
-        _require_same_options(folder, dataclasses.asdict(plan.config), resume)
-        if not resume:
-            raise UsageError(
-                f"{folder.path} already holds this run; --resume continues it, another --out starts a new one"
-            )
-    elif folder.files():
-        raise UsageError(f"{folder.path} holds {folder.files()[0].name}, but no config.json; choose another --out")
-
-
-def _require_same_experiment(folder: RunFolder) -> None:
-    other = folder.manifest()["task"]
-    if other != folder.experiment.name:
-        raise UsageError(f"{folder.path} holds a run of {other}, not of {folder.experiment.name}; choose another --out")
-
-
-def _require_same_options(folder: RunFolder, wanted: dict[str, Any], resume: bool) -> None:
-    """Refuse a folder with another configuration; more steps than it has are an extension."""
-    old = dataclasses.asdict(folder.options())
-    names = [name for name in old if old[name] != wanted[name]]
-    if names == ["steps"] and wanted["steps"] > old["steps"]:
-        if resume:
-            return
-        raise UsageError(
-            f"{folder.path} holds this run with {old['steps']:,} steps; --resume extends it to {wanted['steps']:,}"
-        )
-    if names:
-        differences = "; ".join(f"{flag(name)} {old[name]} there, {wanted[name]} here" for name in names)
-        raise UsageError(f"{folder.path} holds a run with another configuration ({differences}); choose another --out")
 
 
 # ---- running --------------------------------------------------------------------------------------------------------
@@ -216,7 +118,7 @@ def _perform(plan: PlannedRun, resume: bool, prefix: str) -> bool:
     data = f", data: {data_used(config)}" if data_used(config) else ""
     report(f"{prefix}{experiment.name}: {plan.title}, seed {config.seed}, preset {plan.preset}{data} -> {folder.path}")
     with folder.locked():
-        _refuse_unless_free(plan, resume)  # another process may have been here since
+        refuse_unless_free(plan, resume)  # another process may have been here since
         if folder.config_path.exists():
             if config != folder.options():
                 report(f"  extended from {folder.options().steps:,} to {config.steps:,} steps")

@@ -22,12 +22,12 @@ KINDS = {  # label and color of a bar, from left to right
 }
 
 
-def step_times(rows: list[dict[str, Any]], processor: str, threads: int) -> Figure:
-    """Bars of the milliseconds per training step, grouped by network."""
+def figure(rows: list[dict[str, Any]], about: dict[str, Any]) -> Figure:
+    """Bars of the milliseconds per training step, grouped by network; `about` has the machine and the threads."""
     kinds = [kind for kind in KINDS if kind in rows[0]]
     width = 0.8 / len(kinds)
-    figure = Figure(figsize=(max(7, 1.3 * len(rows) + 2), 4.6), layout="constrained")
-    axes = figure.subplots()
+    plotted = Figure(figsize=(max(7, 1.3 * len(rows) + 2), 4.6), layout="constrained")
+    axes = plotted.subplots()
     for i, kind in enumerate(kinds):
         x = np.arange(len(rows)) + (i - (len(kinds) - 1) / 2) * width
         label, color = KINDS[kind]
@@ -41,12 +41,12 @@ def step_times(rows: list[dict[str, Any]], processor: str, threads: int) -> Figu
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", alpha=0.25)
     axes.set_axisbelow(True)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", fontsize=8)
-    cores = f"{threads} thread{'s' if threads > 1 else ''}"
-    axes.set_title(
-        f"Median time of a training step: forward, backward, Adam, float32\n({processor}, {cores})", fontsize=10
-    )
-    return figure
+    plotted.legend(*axes.get_legend_handles_labels(), loc="outside right center", fontsize=8)
+    machine = about["machine"]
+    threads = f"{about['threads']} threads" if "threads" in about else f"{machine['cores']} cores"
+    title = "Median time of a training step: forward, loss, backward, Adam, float32"
+    axes.set_title(f"{title}\n({machine['processor']}, {threads})", fontsize=10)
+    return plotted
 
 
 def _round_down(ms: float) -> float:

@@ -90,22 +90,5 @@ def _is_isab(label: str) -> bool:
     return parse(label).encoder == "isab" and parse(label).pooling == "pma"
 
 
-def accuracy_by_count(runs: list[RunFolder]) -> Figure:
-    """Accuracy against the true number of characters, averaged over seeds."""
-    figure = Figure(figsize=(7.6, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for label, group in by_label(runs).items():
-        curves = [_metrics(run)["Accuracy of count"] for run in group]
-        counts = sorted(map(int, set.intersection(*(set(curve) for curve in curves))))
-        heights = np.array([[curve[str(c)] for c in counts] for curve in curves])
-        axes.plot(counts, heights.mean(axis=0), **line_style(label), linewidth=1.5, marker="o", markersize=3)
-    axes.set(xlabel="different characters in the set", ylabel="accuracy", xticks=counts, ylim=(0, 1.02))
-    axes.set_title(protocol(runs), fontsize=8)
-    axes.grid(alpha=0.25)
-    figure.legend(loc="outside right center", fontsize=8)
-    figure.suptitle("Accuracy against the number of different characters", fontsize=11)
-    return figure
-
-
 def _metrics(run: RunFolder) -> dict[str, Any]:
     return run.result()["metrics"]

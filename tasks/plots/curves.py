@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from minisets.architectures import parse
 from tasks.harness.options import data_used
@@ -78,10 +79,11 @@ def learning_curves(
                 low, high = min([*later, *known.values()]), max([*later, *known.values()])
                 axis.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low) + 1e-9)
             axis.set(xlabel="step", ylabel=title, yscale=scale)
+            plain_ticks(axis)
             axis.grid(alpha=0.25)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center", fontsize=8)
-        figure.suptitle(f"Learning curves ({protocol(runs)})", fontsize=10)
+        figure.suptitle(f"Learning curves\n({protocol(runs)})", fontsize=10)
         return figure
 
     return plot
@@ -93,9 +95,44 @@ def _curve(axis: Axes, label: str, runs: list[RunFolder], name: str, factor: flo
     steps = sorted(set.intersection(*(set(curve) for curve in curves)))
     heights = factor * np.array([[curve[step] for step in steps] for curve in curves])  # (seeds, steps)
     style = line_style(label)
-    axis.plot(steps, heights.mean(axis=0), **style, linewidth=1.4)
+    marker = {"marker": "o", "markersize": 4} if len(steps) < 3 else {}  # a line through one point is invisible
+    axis.plot(steps, heights.mean(axis=0), **style, **marker, linewidth=1.4)
     if len(curves) > 1:
         axis.fill_between(
             steps, heights.min(axis=0), heights.max(axis=0), color=style["color"], alpha=0.15, linewidth=0
         )
     return heights.mean(axis=0)
+
+
+def metric_against(name: str, xlabel: str, ylabel: str, title: str, scale: str = "linear") -> Callable[..., Figure]:
+    """A figure of a metric that the result has for each of several integers: mean over seeds, a dot for each seed."""
+
+    def plot(runs: list[RunFolder]) -> Figure:
+        figure = Figure(figsize=(7.6, 4.2), layout="constrained")
+        axes = figure.subplots()
+        for label, group in by_label(runs).items():
+            curves = [run.result()["metrics"][name] for run in group]
+            x = sorted(map(int, set.intersection(*(set(curve) for curve in curves))))
+            heights = np.array([[curve[str(i)] for i in x] for curve in curves])
+            style = line_style(label)
+            axes.plot(x, heights.mean(axis=0), **style, linewidth=1.5)
+            axes.plot(x, heights.T, linestyle="", marker="o", markersize=3, alpha=0.5, color=style["color"])
+        axes.set(xlabel=xlabel, ylabel=ylabel, yscale=scale, xticks=x)
+        plain_ticks(axes)
+        axes.set_title(protocol(runs), fontsize=8)
+        axes.grid(alpha=0.25, which="both")
+        figure.legend(loc="outside right center", fontsize=8)
+        figure.suptitle(title, fontsize=11)
+        return figure
+
+    return plot
+
+
+def plain_ticks(axes: Axes) -> None:
+    """On logarithmic axes, ticks at 1, 2 and 5 times powers of ten, or at powers alone, as numbers: 0.5, not 5×10⁻¹."""
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        if axis.get_scale() == "log":
+            wide = limits[1] / limits[0] > 5e3
+            axis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            axis.set_minor_formatter(NullFormatter())

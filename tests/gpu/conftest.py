@@ -1,46 +1,20 @@
-"""Where the tests of this folder run: on the GPU where there is one, otherwise on the real CuPy emulated on the host.
+"""tests/gpu runs on the GPU where there is one, otherwise on the real CuPy emulated on the host; otherwise not at all.
 
-Where neither can be, they are skipped with the reason.  A test marked `emulated` looks at what only the emulation can
-tell (schedules, counts, faults), and is skipped on a GPU; tests of compiling need CuPy and NVRTC alone.
+Tests of what only the emulation can show (schedules, counts, faults) are marked needs("emulation"); tests of compiling
+need only CuPy and NVRTC.
 """
 
 from __future__ import annotations
 
 import importlib.util
 
-import pytest
+from tests.helpers import requirements
 
-from tests.gpu import emulation
-
-
-def _place() -> tuple[str, str]:
-    """ "a GPU" or "the emulation"; or, if there is neither, "" and the reason."""
-    if importlib.util.find_spec("cupy_backends") is None:
-        return "", "CuPy is not installed: make test-gpu installs it"
-    from cupy_backends.cuda.api import runtime
-
-    try:
-        if runtime.getDeviceCount():
-            return "a GPU", ""
-    except runtime.CUDARuntimeError:  # no driver
-        pass
-    try:
-        emulation.install()
-    except emulation.Unavailable as error:
-        return "", f"neither a GPU nor its emulation: {error}"
-    return "the emulation", ""
-
-
-PLACE, REASON = _place()  # when pytest collects, which is before anything imports CuPy
+if not requirements.gpu():  # which installs the emulation, before anything imports CuPy
+    collect_ignore = ["test_counts.py", "test_emulation.py", "test_execution.py", "test_mutants.py", "test_selftest.py"]
+    if importlib.util.find_spec("cupy") is None or importlib.util.find_spec("nvidia.cuda_nvrtc") is None:
+        collect_ignore.append("test_compile.py")
 
 
 def pytest_report_header() -> str:
-    return f"tests/gpu run on {PLACE}" if PLACE else f"tests/gpu are skipped: {REASON}"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.get_closest_marker("emulated") and PLACE == "a GPU":
-            item.add_marker(pytest.mark.skip(reason="looks into the emulation, and this is a GPU"))
-        if item.get_closest_marker("device") and not PLACE:
-            item.add_marker(pytest.mark.skip(reason=REASON))
+    return f"tests/gpu runs on {requirements.gpu() or 'nothing here'}"

@@ -19,7 +19,7 @@ from minisets.optim import Adam
 from tests.gpu import emulation
 from tests.gpu.test_execution import TRAINERS, few_shapes, on_device, train  # noqa: F401  (a fixture)
 
-pytestmark = [pytest.mark.device, pytest.mark.emulated]
+pytestmark = pytest.mark.needs("emulation")
 
 RNG = np.random.default_rng(0)
 TABLES = 3  # small copies to the GPU with which CuPy's concatenate tells it where the gradients are, how many, how long

@@ -12,7 +12,7 @@ import pytest
 from tests.gpu import emulation
 from tests.gpu.emulation import compiling
 
-pytestmark = [pytest.mark.device, pytest.mark.emulated]
+pytestmark = pytest.mark.needs("emulation")
 
 
 def launch(text: str, *arrays: np.ndarray, threads: int = 32, blocks: int = 1, shared: int = 0) -> list[np.ndarray]:
@@ -251,12 +251,12 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess:
 
 
 def test_it_comes_before_cupy_or_not_at_all():
-    found = python("import cupy; from gpu import emulation; emulation.install()")
+    found = python("import cupy; from tests.gpu import emulation; emulation.install()")
     assert "CuPy has been imported already" in found.stderr
 
 
 def test_without_a_compiler_it_says_so():
-    found = python("from gpu import emulation; emulation.install()", PATH="/nowhere")
+    found = python("from tests.gpu import emulation; emulation.install()", PATH="/nowhere")
     assert "Unavailable: the emulation compiles kernels with g++, which is not installed" in found.stderr
 
 
@@ -264,7 +264,7 @@ def test_another_cupy_is_recognised():
     code = """
 import sys
 from tests.gpu import emulation
-signatures = sys.modules["gpu.emulation.install"].SIGNATURES
+signatures = sys.modules["tests.gpu.emulation.install"].SIGNATURES
 signatures["runtime_malloc"] = "intptr_t (size_t, size_t, int __pyx_skip_dispatch)"
 emulation.install()
 """

@@ -22,7 +22,7 @@ from tasks.selftest.network_cases import NETWORK_CASES, NetworkCase
 from tests.gpu import emulation
 from tests.helpers.commandline import TINY
 
-pytestmark = [pytest.mark.device, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 SCHEDULES = ("forward", "reverse", 7)  # the last one at random, some warps stalling
@@ -58,7 +58,7 @@ def test_kernel(case: cases.Case, dtype: str):
     assert case.error(dtype, on_device) <= cases.TOLERANCES[dtype]
 
 
-@pytest.mark.emulated
+@pytest.mark.needs("emulation")
 @every_dtype
 @pytest.mark.parametrize("case", cases.CASES, ids=str)
 def test_the_order_of_threads_does_not_matter(case: cases.Case, dtype: str):
@@ -111,7 +111,7 @@ def trained(task: str, folder: Path, *options: str) -> tuple[list[float], dict[s
     """The losses of three steps, and the optimizer's running means of the gradients after them."""
     train(task, "ISAB (4) + PMA", "--steps", 3, "--log-every", 1, "--out", folder, *options)
     losses = [line["loss"] for line in RunFolder(folder).metrics()]
-    with np.load(RunFolder(folder).checkpoint) as stored:
+    with np.load(RunFolder(folder).checkpoint_path) as stored:
         kept = [name for name in stored.files if name.startswith(("optimizer/m.", "optimizer/u."))]  # Adam's, SGD's
         return losses, {name: stored[name] for name in kept}
 

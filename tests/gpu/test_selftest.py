@@ -13,7 +13,7 @@ from tasks.selftest import command as selftest
 from tasks.selftest import timing
 from tests.gpu import emulation
 
-pytestmark = [pytest.mark.device, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def test_a_report_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
@@ -32,16 +32,18 @@ def test_a_report_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_wrong_kernel_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
-    monkeypatch.setitem(norm.CODE.__dict__, "text", norm.CODE.text.replace("s[j] -= mean;", "s[j] -= mean * T(0.999);"))
+    monkeypatch.setitem(
+        norm.CODE.__dict__, "source", norm.CODE.source.replace("s[j] -= mean;", "s[j] -= mean * T(0.999);")
+    )
     words = ["selftest", "--device", "cuda", "--only", "norm_forward", "--out", str(tmp_path / "report.json")]
     assert main(words) == 1
     assert "FAILED  norm_forward, (1, 17), all, float32: error" in capsys.readouterr().out
 
 
-@pytest.mark.emulated
+@pytest.mark.needs("emulation")
 def test_a_kernel_that_fails_is_reported_and_the_rest_goes_on(tmp_path: Path, monkeypatch, capsys):
-    broken = norm.CODE.text.replace("row >= rows", "row > rows")
-    monkeypatch.setitem(norm.CODE.__dict__, "text", broken)
+    broken = norm.CODE.source.replace("row >= rows", "row > rows")
+    monkeypatch.setitem(norm.CODE.__dict__, "source", broken)
     words = ["selftest", "--device", "cuda", "--only", "norm_", "--out", str(tmp_path / "report.json")]
     assert main(words) == 1
     out = capsys.readouterr().out

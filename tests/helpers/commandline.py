@@ -1,4 +1,4 @@
-"""Running the real command in a process of its own."""
+"""Running the real command in a separate process."""
 
 import os
 import subprocess
@@ -19,12 +19,13 @@ SHORT = ["--steps", "6", "--batch", "4", "--validation-sets", "10", "--test-sets
 
 
 def command(*arguments: object, **settings) -> subprocess.CompletedProcess:
-    """minisets with these arguments, to its end."""
+    """Run minisets with these arguments to its end."""
     words = [sys.executable, "-m", "tasks.harness.cli", *(str(argument) for argument in arguments)]
     return subprocess.run(words, **{"capture_output": True, "text": True, "env": ENVIRONMENT} | settings)
 
 
-def start(*arguments: object, stderr: int = subprocess.PIPE) -> subprocess.Popen:
-    """The same, under way."""
+def start(*arguments: object, **settings) -> subprocess.Popen:
+    """The same as a running process."""
     words = [sys.executable, "-m", "tasks.harness.cli", *(str(argument) for argument in arguments)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, text=True, env=ENVIRONMENT)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+    return subprocess.Popen(words, **pipes | settings)

@@ -57,9 +57,9 @@ def test_parity_with_the_authors_modules(case: str, dtype: str, tolerance: float
     np.testing.assert_allclose(got, output, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize("case", CASES)
 def test_parity_with_torch(case: str):
-    pytest.importorskip("torch", reason="PyTorch is an optional peer, and not installed here")
     from tests.helpers import authors_torch
 
     module = ours(**CASES[case])  # with fresh weights, sent to torch
@@ -125,7 +125,6 @@ def test_networks_by_label_have_the_authors_places():
 
 
 def test_safetensors(tmp_path):
-    pytest.importorskip("safetensors", reason="an optional extra: pip install 'minisets[interop]'")
     state, path = authors_state(loaded("isab_ln")), tmp_path / "isab.safetensors"
     save_safetensors(path, state)
     back = load_safetensors(path)

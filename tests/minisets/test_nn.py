@@ -1,11 +1,13 @@
 """Modules and layers: names, order, modes, states, and each layer against its definition."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 from autograd import Tensor, relu
 from autograd.gradcheck import gradcheck
-from minisets.nn import BatchNorm, Conv2d, Dropout, LayerNorm, Linear, Module, Sequential, init
+from minisets.nn import BatchNorm, Conv2d, Dropout, LayerNorm, Linear, Module, Sequential, evaluating, init
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -228,3 +230,50 @@ def test_dropout_acts_in_training_only():
     np.testing.assert_array_equal(layer.eval()(X).data, X)
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\), given 1.5"):
         Dropout(1.5, rng=generator())
+
+
+# ---- evaluation mode ------------------------------------------------------------------------------------------------
+
+
+def modes(net: Module) -> list[bool]:
+    return [module.training for module in net.modules()]
+
+
+@pytest.mark.parametrize("error", [None, KeyError, KeyboardInterrupt])
+def test_evaluating_restores_every_mode(error: type[BaseException] | None):
+    net = Net()
+    net.more[1]["norm"].eval()  # a frozen layer inside a network in training
+    before = modes(net)
+    assert True in before and False in before
+    context = pytest.raises(error) if error else contextlib.nullcontext()
+    with context, evaluating(net):
+        assert modes(net) == [False] * len(before)
+        if error:
+            raise error
+    assert modes(net) == before
+
+
+def test_evaluating_a_network_that_is_in_evaluation_mode_leaves_it_there():
+    net = Net().eval()
+    with evaluating(net), evaluating(net):
+        pass
+    assert modes(net) == [False] * len(modes(net))
+
+
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_no_gradients_inside_evaluating_and_gradients_after_it(error: type[Exception] | None):
+    net, X = Linear(2, 3, rng=generator()), np.ones((4, 2), "float32")
+    with contextlib.suppress(ValueError), evaluating(net):
+        assert not net(X).requires_grad
+        if error:
+            raise error
+    assert net(X).requires_grad
+
+
+def test_evaluating_turns_dropout_off_and_keeps_running_statistics():
+    net, X = Net(), generator().normal(size=(5, 2)).astype("float32")
+    before = net.state_dict()
+    with evaluating(net):
+        np.testing.assert_array_equal(net(X).numpy(), net(X).numpy())
+    assert all((before[name] == value).all() for name, value in net.state_dict().items())
+    assert (net(X).numpy() != net(X).numpy()).any()

@@ -14,6 +14,7 @@ from autograd import Tensor, backend
 from tasks import clustering, image_clustering
 from tasks.data import DataError, features
 from tasks.data.features import Features
+from tasks.data.standins import image_features
 from tasks.harness.cli import main
 from tasks.harness.errors import UsageError
 from tasks.harness.run import TEST, TRAINING, rng_for
@@ -31,7 +32,8 @@ TINY += ["--em-restarts", "1", "--evaluate-every", "4", "--log-every", "2", "--s
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch: pytest.MonkeyPatch) -> None:
     """A smaller stand-in, which takes no time: 20 images of each class."""
-    monkeypatch.setattr(features, "synthetic", functools.partial(features.synthetic, per_class=20))
+    few = functools.partial(image_features.synthesize, per_class=20)
+    monkeypatch.setattr(image_features, "synthesize", few)
 
 
 def config(**options) -> Config:
@@ -46,7 +48,7 @@ def test_sets_are_drawn_as_the_paper_says():
     pool, labels = Pool(config()), image_features.synthesize().labels
     sizes, classes, shares = [], [], []
     for step in range(60):
-        which, mask, kind = pool.draw(config(), rng_for(0, TRAINING, step), 10, ragged=True)
+        which, mask, kind = pool.sample(config(), rng_for(0, TRAINING, step), 10, ragged=True)
         for images, present, z in zip(which, mask, kind, strict=True):
             images, z = images[present], z[present]
             assert len(set(images)) == len(images) and set(z) <= {0, 1, 2, 3}
@@ -62,10 +64,10 @@ def test_sets_are_drawn_as_the_paper_says():
 
 def test_a_batch_has_one_size_and_depends_on_seed_and_step_alone():
     pool = Pool(config())
-    which, mask, _ = pool.draw(config(), rng_for(3, TRAINING, 7), 5, ragged=False)
+    which, mask, _ = pool.sample(config(), rng_for(3, TRAINING, 7), 5, ragged=False)
     assert mask.all()
-    np.testing.assert_array_equal(which, pool.draw(config(), rng_for(3, TRAINING, 7), 5, ragged=False)[0])
-    assert not np.array_equal(which[0, :10], pool.draw(config(), rng_for(3, TRAINING, 8), 5, ragged=False)[0][0, :10])
+    np.testing.assert_array_equal(which, pool.sample(config(), rng_for(3, TRAINING, 7), 5, ragged=False)[0])
+    assert not np.array_equal(which[0, :10], pool.sample(config(), rng_for(3, TRAINING, 8), 5, ragged=False)[0][0, :10])
     first, second = (next(pool.eval_batches(config(seed=seed), TEST, 3)) for seed in (0, 1))
     for a, b in zip(first, second, strict=True):  # test sets do not depend on the seed
         np.testing.assert_array_equal(a, b)
@@ -119,7 +121,7 @@ def test_the_loss_is_the_likelihood_and_finite_on_any_features(arch: str):
     assert np.isfinite(loss.item()) and all(np.isfinite(p.grad).all() for p in net.parameters() if p.grad is not None)
 
 
-@pytest.mark.parametrize("arch", image_clustering.LABELS)
+@pytest.mark.parametrize("arch", image_clustering.EXPERIMENT.rows)
 def test_the_order_of_the_images_does_not_matter(arch: str):
     net = network(config(arch=arch, dtype="float64"))
     X = np.random.default_rng(0).normal(size=(2, 9, 512))
@@ -129,7 +131,7 @@ def test_the_order_of_the_images_does_not_matter(arch: str):
 def test_a_step_on_every_device(device: str):
     mine = config(device=device, arch="ISAB (4) + PMA")
     net, pool = network(mine), Pool(mine)
-    which, *_ = pool.draw(mine, rng_for(0, TRAINING), 2, ragged=False)
+    which, *_ = pool.sample(mine, rng_for(0, TRAINING), 2, ragged=False)
     X = Tensor(pool.on_device[backend.to_device(which, device)])
     loss = -clustering.mean_log_likelihood(X, None, net(X), SIGMA_FLOOR)
     loss.backward()
@@ -180,7 +182,7 @@ def test_which_features_are_taken(tmp_path: Path, monkeypatch):
     """Those of the real images if they are there, those of a folder that is named, or made-up ones."""
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     assert Config().data == "synthetic" and Config().folder() is None
-    with pytest.raises(DataError, match=r"holds no features of images: .*python -m tasks.vgg makes them"):
+    with pytest.raises(DataError, match=r"holds no image features: .*python -m tasks.vgg makes them"):
         Config(data="cifar100").check()
     features.save(features.default_folder(), {"train": some(4_000)}, {"data": "cifar100", "accuracy": 0.7})
     assert Config().data == "cifar100" and Config().folder() == features.default_folder()

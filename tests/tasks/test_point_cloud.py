@@ -13,13 +13,13 @@ from minisets.nn import Dropout
 from tasks import point_cloud
 from tasks.data.standins import shapes
 from tasks.data.surfaces import Clouds
-from tasks.harness import tables
 from tasks.harness.cli import main
 from tasks.harness.errors import Interrupted
 from tasks.harness.options import deviations
 from tasks.harness.run import Run
 from tasks.harness.run_folder import RunFolder
-from tasks.point_cloud import Config, augment, draw, network, take
+from tasks.point_cloud import EXPERIMENT, Config, augment, network, sample, take
+from tests.helpers.runs import assert_same_run
 
 TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "evaluation_shapes": 20, "log_every": 4}
 
@@ -28,14 +28,6 @@ TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "eva
 def few(monkeypatch):
     """Few shapes of each class, so that the stand-in is there at once."""
     monkeypatch.setattr(shapes, "EACH", {"train": 10, "test": 4})
-
-
-def same_bits(a: RunFolder, b: RunFolder) -> None:
-    with np.load(a.checkpoint, allow_pickle=False) as first, np.load(b.checkpoint, allow_pickle=False) as second:
-        assert first.files == second.files
-        for name in first.files:
-            np.testing.assert_array_equal(first[name], second[name], strict=True)
-    assert a.metrics.read_bytes() == b.metrics.read_bytes()
 
 
 # ---- the stand-in ---------------------------------------------------------------------------------------------------
@@ -132,19 +124,19 @@ def test_turning_and_stretching_follow_the_protocol():
 
 def test_a_step_is_a_function_of_seed_and_number():
     config, clouds = Config(data="synthetic", points=10, batch=8), some_clouds()
-    (X, y), (again, _) = draw(config, clouds, 5), draw(config, clouds, 5)
+    (X, y), (again, _) = sample(config, clouds, 5), sample(config, clouds, 5)
     assert X.shape == (8, 10, 3) and X.dtype == "float32" and y.shape == (8,)
     np.testing.assert_array_equal(X, again)
-    assert not np.array_equal(X, draw(config, clouds, 6)[0])
-    assert not np.array_equal(X, draw(dataclasses.replace(config, seed=1), clouds, 5)[0])
+    assert not np.array_equal(X, sample(config, clouds, 6)[0])
+    assert not np.array_equal(X, sample(dataclasses.replace(config, seed=1), clouds, 5)[0])
 
 
 def test_fresh_points_or_always_the_same():
     clouds = Clouds(np.arange(40, dtype="float64").reshape(1, 40, 1) * [1, 0, 0], np.zeros(1, int), ("a",))
     seen = {}
     for fresh in (True, False):
-        config = Config(data="synthetic", points=5, batch=3, augment=False, fresh=fresh, dtype="float64")
-        batches = [draw(config, clouds, step)[0] for step in range(20)]
+        config = Config(data="synthetic", points=5, batch=3, augment=False, resample=fresh, dtype="float64")
+        batches = [sample(config, clouds, step)[0] for step in range(20)]
         assert all((batch == batch[0]).all() for batch in batches)  # one shape: the same in all places of the batch
         seen[fresh] = {batch[0].tobytes() for batch in batches}
     assert len(seen[True]) == 20 and len(seen[False]) == 1
@@ -155,7 +147,7 @@ def test_all_training_shapes_are_drawn_and_labels_go_with_them():
     config, clouds, which = Config(data="synthetic", points=50, batch=10, augment=False), some_clouds(), set()
     whole = np.sort(take(config, clouds, np.arange(30), np.arange(50)).reshape(30, -1), axis=1)
     for step in range(40):
-        X, y = draw(config, clouds, step)
+        X, y = sample(config, clouds, step)
         distance = np.abs(np.sort(X.reshape(10, -1), axis=1)[:, None] - whole).max(axis=2)  # (10, 30)
         assert (distance.min(axis=1) < 1e-5).all()
         np.testing.assert_array_equal(y, clouds.labels[distance.argmin(axis=1)])
@@ -166,10 +158,10 @@ def test_all_training_shapes_are_drawn_and_labels_go_with_them():
 # ---- networks -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("label", point_cloud.LABELS)
+@pytest.mark.parametrize("label", EXPERIMENT.rows)
 def test_whole_networks_do_not_see_an_order(label: str):
     config = Config(data="synthetic", arch=label, points=30, dtype="float64")
-    net, rng = network(config, 16).eval(), np.random.default_rng(0)
+    net, rng = network(config).eval(), np.random.default_rng(0)
     X = rng.normal(size=(3, 30, 3))
     with no_grad():
         np.testing.assert_allclose(net(X[:, rng.permutation(30)]).numpy(), net(X).numpy(), rtol=1e-9, atol=1e-12)
@@ -177,7 +169,7 @@ def test_whole_networks_do_not_see_an_order(label: str):
 
 
 def test_from_5000_points_on_the_network_is_that_of_the_text(monkeypatch, tmp_path: Path):
-    small, large = (network(Config(data="synthetic", points=n), 40) for n in (4_999, 5_000))
+    small, large = (network(Config(data="modelnet40", points=n)) for n in (4_999, 5_000))
     assert (small.d, len(small.encoder)) == (256, 2) and (large.d, len(large.encoder)) == (512, 1)
     decays, Adam = [], point_cloud.Adam
     monkeypatch.setattr(point_cloud, "Adam", lambda *a, **k: decays.append(k["weight_decay"]) or Adam(*a, **k))
@@ -191,11 +183,11 @@ def test_from_5000_points_on_the_network_is_that_of_the_text(monkeypatch, tmp_pa
 
 
 def train_tiny(path: Path, run: type[Run] = Run, **options) -> dict:
-    config, folder = Config(**TINY | options), RunFolder(path)
-    if not folder.config.exists():
-        folder.begin("point_cloud", "quick", config)
+    config, folder = Config(**TINY | options), RunFolder(path, EXPERIMENT)
+    if not folder.config_path.exists():
+        folder.begin("quick", config)
     metrics = point_cloud.train(config, run(folder, config, config.arch))
-    folder.write(folder.result, {"metrics": metrics, "seconds": 1.0})
+    folder.write(folder.result_path, {"metrics": metrics, "seconds": 1.0})
     return metrics
 
 
@@ -235,7 +227,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
         with pytest.raises(error):
             train_tiny(tmp_path / kind.__name__, run=kind, **options)
         assert train_tiny(tmp_path / kind.__name__, **options) == straight
-        same_bits(RunFolder(tmp_path / "straight"), RunFolder(tmp_path / kind.__name__))
+        assert_same_run(tmp_path / "straight", tmp_path / kind.__name__)
 
 
 def test_a_step_on_the_device(device: str, tmp_path: Path):
@@ -258,7 +250,7 @@ def test_the_learning_rate_falls_by_a_factor_every_so_many_steps(monkeypatch, tm
 
 def test_evaluation_is_without_dropout_and_training_goes_on_with_it(tmp_path: Path):
     config, (_, test) = Config(**TINY), point_cloud.load(Config(**TINY))
-    net, all_of_them = network(config, 16), np.arange(64)
+    net, all_of_them = network(config), np.arange(64)
     found = [point_cloud.predict(config, net, test, all_of_them) for _ in range(2)]
     np.testing.assert_array_equal(*found)
     assert net.training and net.decoder[0].training
@@ -295,7 +287,7 @@ def test_the_command_on_real_files(real: Path, tmp_path: Path, capsys):
     result = json.loads((out / "result.json").read_text())
     assert result["data"] == "modelnet40" and result["metrics"]["shapes"] == {"training": 40, "test": 10, "points": 20}
     assert set(result["metrics"]["confusion"]) == {"flower_pot", "sofa"}
-    for name in point_cloud.FIGURES:
+    for name in EXPERIMENT.figures:
         assert (out / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
 
 
@@ -317,42 +309,19 @@ def test_a_corrupt_file_names_itself(real: Path, tmp_path: Path, capsys):
 # ---- tables and figures ---------------------------------------------------------------------------------------------
 
 
-def finished(path: Path, accuracy: float, **options) -> RunFolder:
-    folder = RunFolder(path)
-    folder.begin("point_cloud", "quick", Config(data="modelnet40", **options))
-    folder.write(folder.result, {"metrics": {"accuracy": accuracy}, "seconds": 9.0})
-    return folder
-
-
-def test_the_table_has_rows_for_each_number_of_points(tmp_path: Path):
-    labels = point_cloud.LABELS
-    everything = tables.rows("point_cloud", [])
-    assert [(row["points"], row["label"]) for row in everything] == [(n, a) for n in (100, 1000, 5000) for a in labels]
-    runs = [
-        finished(tmp_path / f"{seed}{n}", 0.8 + 0.01 * seed, seed=seed, points=n) for seed in (0, 1) for n in (100, 64)
-    ]
-    table = tables.rows("point_cloud", runs)
-    assert [row["points"] for row in table] == [64] * 5 + [100] * 5
-    (ours,) = [row for row in table if row["label"] == "ISAB (16) + PMA" and row["points"] == 100]
-    assert ours["paper"] == {"accuracy": "0.8454 ± 0.0144"} and ours["ours"]["accuracy"]["mean"] == pytest.approx(0.805)
-    assert {row["label"]: row["paper"].get("accuracy") for row in table[5:]} == {
-        "rFF + Pooling": "0.7951 ± 0.0166", "rFFp-max + Pooling": "0.82 ± 0.02", "rFF + PMA": "0.8076 ± 0.0160",
-        "ISAB (16) + Pooling": "0.8273 ± 0.0159", "ISAB (16) + PMA": "0.8454 ± 0.0144",
-    }  # fmt: skip
-    assert not any(row["paper"] for row in table[:5])  # the paper has no 64
-    assert "| ISAB (16) + PMA | 100 | 0.8050 ± 0.0071 | 0.8454 ± 0.0144 | 2 |" in tables.markdown("point_cloud", runs)
-
-
 def test_the_quick_preset_says_where_it_departs():
-    quick = Config(data="modelnet40", **point_cloud.PRESETS["quick"])
-    assert deviations(quick) == {"style": ("authors", "paper"), "drop_every": (700, 20_000)}
+    quick = Config(data="modelnet40", **EXPERIMENT.presets["quick"])
+    assert {(one.name, one.ours, one.protocol, one.stated) for one in deviations(quick)} == {
+        ("style", "authors", "paper", True), ("drop_every", 700, 20_000, True),
+        ("steps", 1_000, 80_000, False), ("batch", 32, 64, False),
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("label", [*point_cloud.LABELS, "ISAB (4) + Dotprod", "rFF + Pooling (mean)", "rFF + PMA (2)"])
+@pytest.mark.parametrize("label", [*EXPERIMENT.rows, "ISAB (4) + Dotprod", "rFF + Pooling (mean)", "rFF + PMA (2)"])
 def test_the_weights_of_points(label: str):
-    net = network(Config(data="synthetic", arch=label, dtype="float64"), 16).eval()
+    net = network(Config(data="synthetic", arch=label, dtype="float64")).eval()
     X = np.random.default_rng(0).normal(size=(2, 30, 3))
-    weights = point_cloud.weights_of(net, X)
+    weights = point_cloud.attention_weights(net, X)
     assert weights.shape == (2, 30) and (weights >= 0).all()
     np.testing.assert_allclose(weights.sum(axis=1), 1)
     if label == "rFF + Pooling":  # points that are nowhere the maximum can go, and nothing changes
@@ -364,10 +333,12 @@ def test_the_weights_of_points(label: str):
 def test_figures_without_checkpoints(tmp_path: Path):
     train_tiny(tmp_path / "run", arch="rFF + Pooling", steps=2)
     run = RunFolder(tmp_path / "run")
-    assert len(point_cloud.cloud_figure([run]).axes) == 9 + 1  # nine shapes and the bar of colours
-    run.checkpoint.unlink()
-    assert point_cloud.cloud_figure([run]) is None
-    panel = point_cloud.confusion_figure([run]).axes[0]
+    assert len(EXPERIMENT.figures["clouds"]([run]).axes) == 9 + 1  # nine shapes and the bar of colours
+    run.checkpoint_path.unlink()
+    assert len(EXPERIMENT.figures["clouds"]([run]).axes) == 9 + 1  # from examples.npz
+    run.examples_path.unlink()
+    assert EXPERIMENT.figures["clouds"]([run]) is None
+    panel = EXPERIMENT.figures["confusion"]([run]).axes[0]
     shares = panel.images[0].get_array()
     assert shares.shape == (16, 16)
     np.testing.assert_allclose(shares.sum(axis=1), 1)

@@ -42,8 +42,8 @@ def test_memory_grows_with_the_square_for_sab_and_with_n_for_isab():
 
 def test_what_was_measured_is_not_measured_again(tmp_path: Path, capsys):
     config = runtime.Config(seconds=1e-3, n_min=5, n_sab=10, n_isab=10, threshold=5)
-    folder = RunFolder(tmp_path)
-    folder.begin("runtime", "quick", config)
+    folder = RunFolder(tmp_path, runtime.EXPERIMENT)
+    folder.begin("quick", config)
     folder.append({"step": 1, "block": "SAB", "n": 5, "forward": 1.0, "both": 2.0, "memory": 7.0})
     result = runtime.train(config, Run(folder, config, "test"))
     assert [(p["block"], p["n"]) for p in result["points"]] == [("SAB", 5), ("SAB", 10), ("ISAB", 5), ("ISAB", 10)]
@@ -62,7 +62,7 @@ def test_peak_memory_sees_what_is_freed_again():
 
 def test_memory_is_kept_where_the_c_library_can(monkeypatch):
     """In a process of its own, since it cannot be undone; elsewhere it does nothing and says so."""
-    code = "from tasks import machine; print(machine.keep_memory())"
+    code = "from tasks.harness import machine; print(machine.keep_memory())"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT).stdout
     assert said == f"{hasattr(ctypes.CDLL(None), 'mallopt')}\n"
     monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: object())

@@ -16,7 +16,7 @@ from tasks.harness.errors import Interrupted, UsageError
 from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
 from tasks.harness.run_folder import RunFolder
 from tasks.set_anomaly import Config
-from tests.tasks.harness.test_runs import same_run
+from tests.helpers.runs import assert_same_run
 
 SMALL = {"arch": "rFF + Pooling", "data": "synthetic", "size": 8, "batch": 4, "steps": 12, "train_sets": 20,
          "validation_sets": 5, "test_sets": 10, "evaluate_every": 5, "save_every": 5, "log_every": 3}  # fmt: skip
@@ -25,11 +25,11 @@ DATA = faces.load()
 
 def train(folder: Path, **options) -> dict[str, float]:
     config = Config(**SMALL | options)
-    place = RunFolder(folder)
-    if not place.config.exists():
-        place.begin("set_anomaly", "quick", config)
+    place = RunFolder(folder, task.EXPERIMENT)
+    if not place.config_path.exists():
+        place.begin("quick", config)
     result = task.train(config, Run(place, config, config.arch))
-    place.write(place.result, {"metrics": result, "seconds": 0})
+    place.write(place.result_path, {"metrics": result, "seconds": 0})
     return result
 
 
@@ -71,7 +71,7 @@ def test_every_attribute_can_be_seen(name: str):
 
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_seven_have_both_attributes_and_one_has_neither(part: int):
-    members, odd, shared = task.draw(np.random.default_rng(part), DATA, part, 2_000)
+    members, odd, shared = task.sample(np.random.default_rng(part), DATA, part, 2_000)
     has = DATA.attributes[members[..., None], shared[:, None, :]]  # (sets, 8, 2)
     is_odd = np.arange(8) == odd[:, None]
     assert has[~is_odd].all() and not has[is_odd].any()
@@ -93,14 +93,14 @@ def test_two_attributes_that_too_few_images_have_are_not_drawn():
     has[:, 3] = np.arange(200) < 6  # six images: one too few for seven
     has[:, 2] |= ~has[:, 1]  # nobody lacks both 1 and 2
     data = Faces(tuple("abcd"), has, np.zeros(200, dtype=np.uint8), None)
-    _, _, shared = task.draw(rng, data, 0, 300)
+    _, _, shared = task.sample(rng, data, 0, 300)
     assert {tuple(pair) for pair in shared.tolist()} == {(0, 1), (0, 2)}
-    with pytest.raises(DataError, match="no two attributes are both in 7 and both absent in one of 0 images"):
-        task.draw(rng, data, 1, 10)
+    with pytest.raises(DataError, match="no two attributes are shared by 7 and lacked by one of the 0 images"):
+        task.sample(rng, data, 1, 10)
 
 
 def test_the_sets_are_the_same_for_every_run_and_no_face_is_in_two_parts():
-    sets = [task.draw(rng_for(task.SETS_SEED, p), DATA, task.PARTS[p], 50)[0] for p in (TRAINING, VALIDATION, TEST)]
+    sets = [task.sample(rng_for(task.SETS_SEED, p), DATA, task.PARTS[p], 50)[0] for p in (TRAINING, VALIDATION, TEST)]
     assert not any({*a.flat} & {*b.flat} for a, b in ((sets[0], sets[1]), (sets[0], sets[2]), (sets[1], sets[2])))
     a, b = (task.sets_for(Config(**SMALL | {"seed": seed}), TEST, 10) for seed in (0, 1))
     np.testing.assert_array_equal(a.images[a.members], b.images[b.members])
@@ -110,7 +110,7 @@ def test_the_sets_are_the_same_for_every_run_and_no_face_is_in_two_parts():
 # ---- the network ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("label", task.LABELS)
+@pytest.mark.parametrize("label", task.EXPERIMENT.rows)
 def test_shuffled_images_have_shuffled_scores(label: str):
     """The whole network, convolutions included; and why scores by position would be guesses: the head sees no order."""
     net = task.network(Config(**SMALL | {"arch": label, "dtype": "float64"}))
@@ -196,7 +196,7 @@ def test_a_run_that_stopped_goes_on_with_the_same_bits(tmp_path: Path, monkeypat
         with pytest.raises(Interrupted):
             train(tmp_path / "stopped", arch="SAB + PMA")
     assert train(tmp_path / "stopped", arch="SAB + PMA") == straight
-    same_run(tmp_path / "straight", tmp_path / "stopped")
+    assert_same_run(tmp_path / "straight", tmp_path / "stopped")
 
 
 def test_on_a_device(device: str, tmp_path: Path):
@@ -217,16 +217,20 @@ def test_command_table_and_figures(tmp_path: Path, capsys):
     words = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items() if name != "arch"]
     labels = ["--arch", "rFF + Dotprod", "--arch", "sab+pma"]
     assert main(["train", "set_anomaly", *labels, *words, "--out", str(tmp_path)]) == 0
-    assert {path.stem for path in tmp_path.glob("*.png")} == set(task.FIGURES)
+    assert {path.stem for path in tmp_path.glob("*.png")} == set(task.EXPERIMENT.figures)
     capsys.readouterr()
     assert main(["table", "set_anomaly", "--runs", str(tmp_path)]) == 0
     lines = {line.split("  ")[0]: line for line in capsys.readouterr().out.splitlines() if line}
-    guess = lines["Random guess, synthetic stand-in [1]"].split()
-    assert guess[5:11] == ["0.5000", "0.5", "0.3397", "0.125", "0.5000", "0.1250"]
-    assert "0.5941 ± 0.0170" in lines["SAB + PMA, synthetic stand-in [2]"] and "rFFp-max + Pooling" in lines
+    guess = lines["Random guess, synthetic stand-in"].split()
+    assert guess[4:10] == ["0.5000", "0.5", "0.3397", "0.125", "0.5000", "0.1250"]
+    assert guess[-2:] == ["quick", "[1]"]
+    ours = lines["SAB + PMA, synthetic stand-in"]
+    assert "0.5941 ± 0.0170" in ours and " quick [2] " in ours and "rFFp-max + Pooling" in lines
     folders = [RunFolder(path.parent) for path in sorted(tmp_path.glob("*/result.json"))]
-    figure = task.faces_figure(folders)
-    assert "choice of SAB + PMA" in figure.get_suptitle() and "synthetic stand-in" in figure.get_suptitle()
+    figure = task.EXPERIMENT.figures["faces"](folders)
+    assert (
+        "SAB + PMA chooses the odd one in " in figure.get_suptitle() and "synthetic stand-in" in figure.get_suptitle()
+    )
     framed = [[bool(axes.patches) for axes in figure.axes[i : i + 8]] for i in range(0, 64, 8)]
     np.testing.assert_array_equal(np.argmax(framed, axis=1), task.sets_for(folders[0].options(), TEST, 10).odd[:8])
     assert np.sum(framed) == 8 and sum(len(axes.lines) for axes in figure.axes) == 8  # one red, one chosen in a row
@@ -235,15 +239,17 @@ def test_command_table_and_figures(tmp_path: Path, capsys):
 def test_no_faces_without_checkpoint_or_data(tmp_path: Path):
     train(tmp_path, steps=1)
     folder = RunFolder(tmp_path)
-    about = json.loads(folder.config.read_text())
+    about = json.loads(folder.config_path.read_text())
     about["options"]["data"] = "celeba"
-    folder.write(folder.config, about)
-    assert task.faces_figure([folder]) is None  # the data is not here
+    folder.write(folder.config_path, about)
+    assert task.EXPERIMENT.figures["faces"]([folder]) is None  # the data is not here
     about["options"]["data"] = "synthetic"
-    folder.write(folder.config, about)
-    assert task.faces_figure([folder]) is not None
-    folder.checkpoint.unlink()
-    assert task.faces_figure([folder]) is None
+    folder.write(folder.config_path, about)
+    assert task.EXPERIMENT.figures["faces"]([folder]) is not None
+    folder.checkpoint_path.unlink()
+    assert task.EXPERIMENT.figures["faces"]([folder]) is not None  # from examples.npz
+    folder.examples_path.unlink()
+    assert task.EXPERIMENT.figures["faces"]([folder]) is None
 
 
 @pytest.mark.parametrize(
@@ -252,7 +258,7 @@ def test_no_faces_without_checkpoint_or_data(tmp_path: Path):
         ({"dropout": 1.0}, "--dropout must be less than 1, given 1.0"),
         ({"size": 500}, "--size must be at most 178"),
         ({"size": 4}, "--size must be at least 8"),
-        ({"batch": 801}, "--batch 801 is more than the --train-sets 800 there are"),
+        ({"batch": 801}, "--batch 801 is more than --train-sets 800"),
         ({"data": "omniglot"}, "--data must be one of auto, synthetic, celeba"),
     ],
 )

@@ -15,16 +15,16 @@ from tasks.harness.errors import UsageError
 from tasks.harness.options import slug
 from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
 from tasks.harness.run_folder import RunFolder
-from tasks.plots.curves import look
+from tasks.plots.curves import line_style
 from tasks.unique_characters import Config, Sets
 from tests.tasks.data.test_omniglot import tiny  # noqa: F401  a tiny Omniglot, as a fixture
 
-LABELS = (*task.LABELS, "ISAB (1) + PMA", "ISAB (4) + PMA")
+LABELS = (*task.EXPERIMENT.rows, "ISAB (1) + PMA", "ISAB (4) + PMA")
 SMALL = {"data": "synthetic", "batch": 4, "n_min": 3, "n_max": 5, "validation_sets": 10, "test_sets": 20}
 
 
 def draws(B: int = 4_000, **options) -> Sets:
-    return task.draw(Config(data="synthetic", **options), np.random.default_rng(0), B, 50)
+    return task.sample(Config(data="synthetic", **options), np.random.default_rng(0), B, 50)
 
 
 def one_by_one(sets: Sets) -> list[np.ndarray]:
@@ -73,16 +73,16 @@ def test_training_validation_and_test_are_apart():
     assert [len(list(task.eval_batches(config, purpose, 250, 96))) for purpose in (TEST, VALIDATION)] == [3, 3]
     for a, b in zip(test, other, strict=True):
         np.testing.assert_array_equal(a, b)  # the same test sets for every run
-    first = task.draw(config, rng_for(0, TRAINING, 7), 32, 868)
-    np.testing.assert_array_equal(first.images, task.draw(config, rng_for(0, TRAINING, 7), 32, 868).images)
+    first = task.sample(config, rng_for(0, TRAINING, 7), 32, 868)
+    np.testing.assert_array_equal(first.images, task.sample(config, rng_for(0, TRAINING, 7), 32, 868).images)
 
 
 @pytest.mark.parametrize(
     "wrong, said",
     [
         ({"n_min": 4, "n_max": 3}, "--n-min 4 is more than --n-max 3"),
-        ({"n_max": 21}, "--n-max 21: each character has but 20 drawings"),
-        ({"drop": 1.5}, "--drop must lie between 0 and 1"),
+        ({"n_max": 21}, "--n-max 21: each character has only 20 drawings"),
+        ({"drop": 1.5}, "--drop must be at most 1, given 1.5"),
     ],
 )
 def test_impossible_sets_are_refused(wrong: dict, said: str):
@@ -96,7 +96,7 @@ def test_impossible_sets_are_refused(wrong: dict, said: str):
 def some(config: Config, B: int = 6) -> tuple[np.ndarray, Sets]:
     """Images of the stand-in (N, 1, 28, 28), and the sets that they form."""
     images = task.images_of("synthetic")["train"]
-    sets = task.draw(config, np.random.default_rng(3), B, len(images))
+    sets = task.sample(config, np.random.default_rng(3), B, len(images))
     return task.pixels(images.astype("float64"), sets), sets
 
 
@@ -160,10 +160,10 @@ def test_the_network_is_the_tables():
 
 
 def train(folder: Path, run: type[Run] = Run, **options) -> dict:
-    config, folder = Config(**SMALL | options), RunFolder(folder)
-    if not folder.config.exists():
+    config, folder = Config(**SMALL | options), RunFolder(folder, task.EXPERIMENT)
+    if not folder.config_path.exists():
         folder.make()
-        folder.begin("unique_characters", "quick", config)
+        folder.begin("quick", config)
     return task.train(config, run(folder, config, "test"))
 
 
@@ -234,29 +234,32 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_figures_are_drawn_and_say_what_they_show(runs: Path, capsys):
-    assert {path.stem for path in runs.glob("*.png")} == set(task.FIGURES)
+    assert {path.stem for path in runs.glob("*.png")} == set(task.EXPERIMENT.figures)
     found = [RunFolder(path.parent) for path in sorted(runs.glob("*/result.json"))]
-    for draw in task.FIGURES.values():
-        figure = draw(found)
+    for plot in task.EXPERIMENT.figures.values():
+        figure = plot(found)
         titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
         assert any("synthetic stand-in" in title for title in titles)
-    assert task.FIGURES["inducing_points"](found[-1:]) is None  # no ISAB among them
+    assert task.EXPERIMENT.figures["inducing_points"](found[-1:]) is None  # no ISAB among them
     assert main(["table", "unique_characters", "--runs", str(runs)]) == 0
     text = capsys.readouterr().out
-    assert "SAB + PMA (1), synthetic stand-in [2]" in text and "0.6037 ± 0.0072" in text
-    assert "isab(4)+pma, synthetic stand-in" in text and "A constant, synthetic stand-in" in text
+    lines = {line.split("  ")[0]: line for line in text.splitlines() if line}
+    ours = lines["SAB + PMA (1), synthetic stand-in"]
+    assert "0.6037 ± 0.0072" in ours and " quick [2] " in ours
+    assert "isab(4)+pma, synthetic stand-in" in lines and " quick [1]" in lines["Best constant, synthetic stand-in"]
 
 
 def test_no_figure_of_sets_without_checkpoint_or_data(runs: Path, tmp_path: Path):
     folder = RunFolder(tmp_path)
     options = json.loads((runs / "sab-pma1-seed0/config.json").read_text())
-    folder.config.write_text(json.dumps(options))
-    assert task.sets_figure([folder]) is None
-    folder.checkpoint.write_bytes((runs / "sab-pma1-seed0/checkpoint.npz").read_bytes())
-    assert task.sets_figure([folder]) is not None
+    folder.config_path.write_text(json.dumps(options))
+    assert task.EXPERIMENT.figures["characters"]([folder]) is None
+    folder.checkpoint_path.write_bytes((runs / "sab-pma1-seed0/checkpoint.npz").read_bytes())
+    assert task.EXPERIMENT.figures["characters"]([folder]) is not None
+    folder.examples_path.unlink()
     options["options"]["data"] = "omniglot"
-    folder.config.write_text(json.dumps(options))
-    assert task.sets_figure([folder]) is None  # the data is not here
+    folder.config_path.write_text(json.dumps(options))
+    assert task.EXPERIMENT.figures["characters"]([folder]) is None  # the data is not here
 
 
 def test_it_trains_on_omniglot_where_that_is(tiny: dict, tmp_path: Path, capsys):  # noqa: F811
@@ -281,8 +284,8 @@ def test_it_trains_on_omniglot_where_that_is(tiny: dict, tmp_path: Path, capsys)
 
 
 def test_rows_have_the_papers_numbers_and_can_be_told_apart():
-    assert set(task.LABELS) == paper.TABLES["unique_characters"].keys()
-    looks = [look(label) for label in LABELS]
+    assert set(task.EXPERIMENT.rows) == paper.TABLES["unique_characters"].keys()
+    looks = [line_style(label) for label in LABELS]
     assert len({(style["color"], style["linestyle"]) for style in looks}) == len(LABELS)
     assert len({slug(label) for label in LABELS}) == len(LABELS)
-    assert set(task.QUICK_LABELS) <= set(task.LABELS)
+    assert set(task.EXPERIMENT.quick_rows) <= set(task.EXPERIMENT.rows)

@@ -12,6 +12,7 @@ import pytest
 from autograd import Tensor, backend, cross_entropy
 from tasks import vgg
 from tasks.data import cifar100, features
+from tasks.data.standins import texture_images
 from tasks.harness.cli import main
 from tasks.harness.run import TRAINING, rng_for
 from tests.helpers.commandline import command
@@ -28,11 +29,11 @@ def arrays(path: Path) -> dict[str, bytes]:
 
 def test_an_epoch_shows_every_image_once():
     config = vgg.Config(batch=8, data="synthetic")
-    epochs = [np.concatenate([vgg.chosen(config, 5 * epoch + i, 40) for i in range(5)]) for epoch in range(2)]
+    epochs = [np.concatenate([vgg.batch_indices(config, 5 * epoch + i, 40) for i in range(5)]) for epoch in range(2)]
     for epoch in epochs:
         np.testing.assert_array_equal(np.sort(epoch), np.arange(40))
     assert not np.array_equal(*epochs)
-    assert len(vgg.chosen(config, 3, 5)) == 5  # fewer images than a batch has
+    assert len(vgg.batch_indices(config, 3, 5)) == 5  # fewer images than a batch has
 
 
 def test_augmented_images_are_moved_and_mirrored():
@@ -40,7 +41,7 @@ def test_augmented_images_are_moved_and_mirrored():
     X = np.random.default_rng(0).uniform(1, 2, size=(300, 2, 6, 6)).astype("float32")
     around = np.pad(X, ((0, 0), (0, 0), (4, 4), (4, 4)))
     seen = set()
-    for i, view in enumerate(vgg.augmented(X, rng_for(0, TRAINING))):
+    for i, view in enumerate(vgg.augment(X, rng_for(0, TRAINING))):
         found = [
             (r, c, mirror)
             for r in range(9)
@@ -107,11 +108,15 @@ def test_real_images_leave_their_features_in_the_data_folder_if_none_are_better(
     assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
     assert "data: cifar100" in capsys.readouterr().out
     assert features.load(features.default_folder(), "train").labels.tolist() == [0, 1, 2, 3] * 5
-    vgg.keep(tmp_path / "other", vgg.Config(seed=9), {"test": features.load(features.default_folder(), "test")}, -1.0)
+    vgg.save_features(
+        tmp_path / "other", vgg.Config(seed=9), {"test": features.load(features.default_folder(), "test")}, -1.0
+    )
     assert (
         features.read_about(features.default_folder())["seed"] == 0
     )  # one that is less accurate does not take its place
-    vgg.keep(tmp_path / "other", vgg.Config(seed=9), {"test": features.load(tmp_path / "run/features", "test")}, 2.0)
+    vgg.save_features(
+        tmp_path / "other", vgg.Config(seed=9), {"test": features.load(tmp_path / "run/features", "test")}, 2.0
+    )
     assert features.read_about(features.default_folder())["seed"] == 9
 
 
@@ -127,7 +132,7 @@ def test_a_damaged_file_shows_before_anything_is_written(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--dropout", "1"], "--dropout must lie between 0 and 1, given 1.0"),
+        (["--dropout", "1"], "--dropout must be less than 1, given 1.0"),
         (["--depth", "12"], "--depth must be one of 11, 13, 16; given 12"),
         (["--data", "cifar100"], "CIFAR-100 is not in /nonexistent/minisets"),
     ],
@@ -140,11 +145,11 @@ def test_bad_requests(words: list[str], said: str, tmp_path: Path):
 def test_a_step_on_every_device(device: str):
     config = vgg.Config(data="synthetic", width=2, depth=11, device=device)
     net, pixels = vgg.network(config), texture_images.synthesize("train", 1).pixels
-    colours = vgg.Colours(pixels)
-    X, z = (backend.to_device(a, device) for a in (colours(pixels[:4], "float32"), np.arange(4)))
+    normalize = vgg.ColorNormalization(pixels)
+    X, z = (backend.to_device(a, device) for a in (normalize(pixels[:4], "float32"), np.arange(4)))
     loss = cross_entropy(net(Tensor(X)), labels=z)
     loss.backward()
     vgg.SGD(net.parameters(), 0.1, momentum=0.9).step()
     assert all(np.isfinite(p.numpy()).all() for p in net.parameters())
-    found = vgg.extracted(net, cifar100.Images(pixels[:4], np.arange(4)), colours)
+    found = vgg.extract(net, cifar100.Images(pixels[:4], np.arange(4)), normalize)
     assert found.vectors.shape == (4, 512) and 0 <= vgg.accuracy(net, found) <= 1

@@ -54,7 +54,7 @@ def test_one_thing_less_each(tmp_path: Path):
     [
         (["poetry"], "there is no network 'poetry'; the networks are max_regression"),
         (["--steps", "0"], "--steps and --n must be at least 1"),
-        (["--n", "x"], "expected a whole number, given 'x'"),
+        (["--n", "x"], "expected an integer, given 'x'"),
     ],
 )
 def test_bad_requests(words: list[str], said: str, tmp_path: Path):

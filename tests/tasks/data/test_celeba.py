@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from tasks.data import DataError, celeba
-from tasks.set_anomaly import draw
+from tasks.set_anomaly import sample
 
 NAMES = ("Bald", "Bangs", "Eyeglasses", "Male", "Smiling")
 COUNT = 60
@@ -94,7 +94,7 @@ def test_only_the_images_that_are_asked_for_are_needed(data: Path):
 
 
 def test_a_small_celeba_makes_sets(data: Path):
-    members, odd, shared = draw(np.random.default_rng(0), celeba.load(), 0, 50)
+    members, odd, shared = sample(np.random.default_rng(0), celeba.load(), 0, 50)
     has = attributes()
     for eight, place, pair in zip(members, odd, shared, strict=True):
         np.testing.assert_array_equal(has[eight][:, pair].sum(axis=1), np.where(np.arange(8) == place, 0, 2))

@@ -17,7 +17,8 @@ from tasks.harness import experiment as registry
 from tasks.harness import tables
 from tasks.harness.cli import main
 from tasks.harness.errors import UsageError
-from tasks.harness.options import deviations, from_json, option
+from tasks.harness.experiment import Experiment, Table
+from tasks.harness.options import Deviation, deviations, from_json, option
 from tasks.harness.run_folder import RunFolder
 from tasks.plots import curves as figures
 
@@ -53,11 +54,11 @@ def test_the_first_form_that_exists_is_taken(real: Path):
 
 
 def test_auto_is_what_is_there(real: Path):
-    assert Config().data == Config(data="auto").data == "omniglot" and deviations(Config()) == {}
+    assert Config().data == Config(data="auto").data == "omniglot" and deviations(Config()) == []
     (real / "omniglot/images_evaluation.zip").unlink()  # half of it is not enough
     config = Config()
     assert config.data == "synthetic"
-    assert deviations(config) == {"data": ("synthetic stand-in", "omniglot")}
+    assert deviations(config) == [Deviation("data", "synthetic stand-in", "omniglot", stated=True)]
     assert dataclasses.replace(config, seed=3).data == "synthetic"
 
 
@@ -84,15 +85,20 @@ def test_absent_data_is_refused_before_a_run_begins(name: str):
         Config(data="omniglot").check()
 
 
+TINY = Experiment(
+    name="tiny", title="A tiny experiment", config=Config, presets={"quick": {}, "paper": {}}, rows=("SAB + PMA",),
+    train=lambda config, run: {"score": 0.5, "chance": 0.1},
+    table=Table(
+        columns={"score": "score"}, references={"Chance": {"score": "chance"}}, printed={"SAB + PMA": {"score": "0.7"}},
+    ),
+)  # fmt: skip
+
+
 @pytest.fixture
 def task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task on data whose training is done at once."""
+    """An experiment on data whose training ends at once."""
     module = types.ModuleType("tasks.tiny")
-    module.__dict__.update(
-        Config=Config, PRESETS={"quick": {}, "paper": {}}, TITLE="A tiny task", LABELS=("SAB + PMA",),
-        QUICK_LABELS=("SAB + PMA",), COLUMNS={"score": "score"}, REFERENCES={"Chance": {"score": "chance"}},
-        REFERENCE_OPTIONS=(), NOTES=(), FIGURES={}, train=lambda config, run: {"score": 0.5, "chance": 0.1},
-    )  # fmt: skip
+    module.EXPERIMENT = TINY
     monkeypatch.setitem(sys.modules, "tasks.tiny", module)
     for user in ("tasks.harness.experiment", "tasks.harness.run_folder", "tasks.harness.train", "tasks.harness.cli"):
         monkeypatch.setattr(f"{user}.NAMES", (*registry.NAMES[:4], "tiny"))
@@ -109,10 +115,12 @@ def test_results_tables_and_titles_say_stand_in(task, real: Path, tmp_path: Path
     folders = [RunFolder(tmp_path / "runs" / data) for data in results]
     assert figures.protocol(folders[:1]) == "preset quick, 4 steps, style paper, omniglot"
     assert figures.protocol(folders[1:]) == "preset quick, 4 steps, style paper, synthetic stand-in"
-    labels = [line.split("  ")[0] for line in tables.text("tiny", folders).splitlines()]
-    assert {"Chance", "Chance, synthetic stand-in [1]", "SAB + PMA", "SAB + PMA, synthetic stand-in [1]"} <= {*labels}
-    assert "[1] not the paper's protocol: data synthetic stand-in (paper: omniglot)" in tables.markdown("tiny", folders)
-    assert [row["data"] for row in tables.rows("tiny", folders)] == ["omniglot", "synthetic stand-in"] * 2
+    lines = {line.split("  ")[0]: line for line in tables.text(TINY, folders).splitlines()}
+    for label in ("Chance", "SAB + PMA"):
+        assert " quick [1]" in lines[f"{label}, synthetic stand-in"]
+        assert " quick" in lines[label] and "[1]" not in lines[label]
+    assert "[1] not the paper's protocol: data synthetic stand-in (paper: omniglot)" in tables.markdown(TINY, folders)
+    assert [row["data"] for row in tables.rows(TINY, folders)] == ["omniglot", "synthetic stand-in"] * 2
 
 
 def test_a_run_goes_on_with_the_data_it_began_with(task, real: Path, tmp_path: Path, monkeypatch, capsys):

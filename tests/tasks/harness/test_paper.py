@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import os
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -17,13 +16,9 @@ from minisets.architectures import HYPERPARAMETERS, ROWS, parse
 from tasks.harness import paper
 from tests.helpers import latex
 from tests.helpers.layers import described, network
+from tests.helpers.requirements import PAPER
 
 ROOT = Path(tasks.__file__).parent.parent
-PAPER = Path(os.environ.get("MINISETS_PAPER") or ROOT.parent / "shared" / "paper" / "set_transformer.tex").absolute()
-if not PAPER.is_file():
-    reason = f"the paper's source is not at {PAPER}; MINISETS_PAPER can name another file"
-    pytest.skip(reason, allow_module_level=True)
-
 TEXT = PAPER.read_text(encoding="utf-8")
 TABLES = {table.label: table for table in latex.tables(TEXT)}
 RESULTS = {  # the table that tasks/paper.py copies

@@ -1,0 +1,110 @@
+"""Which runs the options of `minisets train` ask for, and whether they may start: their folders must be free."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.harness.errors import UsageError
+from tasks.harness.experiment import Experiment
+from tasks.harness.options import AUTO, Settings, flag, slug
+from tasks.harness.run_folder import RunFolder
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run to perform: its folder and its options."""
+
+    folder: RunFolder
+    preset: str
+    config: Settings
+
+    @property
+    def title(self) -> str:
+        return getattr(self.config, "arch", self.folder.experiment.title)
+
+
+def planned_runs(
+    experiment: Experiment, preset: str, given: dict[str, Any], seeds: int, out: Path | None
+) -> list[PlannedRun]:
+    """The runs that the options ask for: every architecture with every seed."""
+    given = {**experiment.presets[preset], **given}
+    labels = given.pop("arch", experiment.rows_of(preset))
+    labels = [row for label in labels for row in (experiment.rows if label == "all" else [label])]
+    archs = [{"arch": label} for label in labels] or [{}]
+    first = given.pop("seed", 0)
+    configs = [experiment.config(**given, **arch, seed=first + i) for arch in archs for i in range(seeds)]
+    configs = list(dict.fromkeys(configs))  # a row that was named twice, or in two spellings, is trained once
+    if len(configs) == 1 and out:
+        return [PlannedRun(RunFolder(out, experiment), preset, configs[0])]
+    if out and RunFolder(out).files():
+        raise UsageError(f"{out} holds a single run; the folders of several runs need another --out")
+    root = out or RUNS / experiment.name / preset
+    names = [f"{slug(getattr(config, 'arch', experiment.name))}-seed{config.seed}" for config in configs]
+    return [
+        PlannedRun(RunFolder(root / name, experiment), preset, config)
+        for name, config in zip(names, configs, strict=True)
+    ]
+
+
+def stored_run(folder: RunFolder, preset: str | None, given: dict[str, Any], seeds: int) -> PlannedRun:
+    """The run in the folder, as its config.json has it; the options given must agree with it, or ask for more steps."""
+    if seeds > 1:
+        raise UsageError(f"{folder.path} holds a single run; --seeds {seeds} needs another --out")
+    _require_same_experiment(folder)
+    experiment, config = folder.experiment, folder.options()
+    wanted = dataclasses.asdict(config)
+    if preset:
+        kept = {key: wanted[key] for key in ("arch", "seed", "data") if key in wanted}
+        wanted = dataclasses.asdict(experiment.config(**experiment.presets[preset])) | kept
+        if wanted.get("steps", 0) < getattr(config, "steps", 0) and "extended_from" in folder.manifest():
+            wanted["steps"] = config.steps
+    if "arch" in given:
+        if len(given["arch"]) > 1:
+            raise UsageError(f"{folder.path} holds a single run; several --arch need another --out")
+        given["arch"] = dataclasses.replace(config, arch=given["arch"][0]).arch
+    if given.get("data") == AUTO:  # it continues with the data that it started with
+        del given["data"]
+    wanted |= given
+    _require_same_options(folder, wanted, resume=True)
+    more = {key: wanted[key] for key in ("steps",) if key in wanted}
+    return PlannedRun(folder, folder.manifest()["preset"], dataclasses.replace(config, **more))
+
+
+def refuse_unless_free(plan: PlannedRun, resume: bool) -> None:
+    """A folder is free if it holds no run, or the very run that is to be resumed."""
+    folder = plan.folder
+    if folder.config_path.exists():
+        _require_same_experiment(folder)
+        _require_same_options(folder, dataclasses.asdict(plan.config), resume)
+        if not resume:
+            raise UsageError(
+                f"{folder.path} already holds this run; --resume continues it, another --out starts a new one"
+            )
+    elif folder.files():
+        raise UsageError(f"{folder.path} holds {folder.files()[0].name}, but no config.json; choose another --out")
+
+
+def _require_same_experiment(folder: RunFolder) -> None:
+    other = folder.manifest()["task"]
+    if other != folder.experiment.name:
+        raise UsageError(f"{folder.path} holds a run of {other}, not of {folder.experiment.name}; choose another --out")
+
+
+def _require_same_options(folder: RunFolder, wanted: dict[str, Any], resume: bool) -> None:
+    """Refuse a folder with another configuration; more steps than it has are an extension."""
+    old = dataclasses.asdict(folder.options())
+    names = [name for name in old if old[name] != wanted[name]]
+    if names == ["steps"] and wanted["steps"] > old["steps"]:
+        if resume:
+            return
+        raise UsageError(
+            f"{folder.path} holds this run with {old['steps']:,} steps; --resume extends it to {wanted['steps']:,}"
+        )
+    if names:
+        differences = "; ".join(f"{flag(name)} {old[name]} there, {wanted[name]} here" for name in names)
+        raise UsageError(f"{folder.path} holds a run with another configuration ({differences}); choose another --out")
