@@ -27,7 +27,7 @@ TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "eva
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Few shapes of each class, so that the stand-in is there at once."""
-    monkeypatch.setattr(shapes, "EACH", {"train": 10, "test": 4})
+    monkeypatch.setattr(shapes, "PER_CLASS", {"train": 10, "test": 4})
 
 
 # ---- the stand-in ---------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def test_the_command_on_real_files(real: Path, tmp_path: Path, capsys):
 def test_more_points_than_there_are_is_refused_before_anything_is_written(real: Path, tmp_path: Path, capsys):
     assert main(["train", "point_cloud", "--out", str(tmp_path / "run"), "--arch", "rFF + PMA", *WORDS, "5000"]) == 2
     said = capsys.readouterr().err
-    assert f"--points 5,000 is more than there are of each shape: {real} has 20; minisets data fetch" in said
+    assert f"--points 5,000 is more than the data has per shape: {real} has 20; minisets data fetch" in said
     assert not (tmp_path / "run").exists()
 
 
@@ -303,7 +303,7 @@ def test_a_corrupt_file_names_itself(real: Path, tmp_path: Path, capsys):
     path.write_bytes(path.read_bytes()[:-100])
     assert main(["train", "point_cloud", "--out", str(tmp_path / "run"), "--arch", "rFF + PMA", *WORDS, "8"]) == 2
     said = capsys.readouterr().err
-    assert f"{path} cannot be read, and may be damaged" in said and said.count("\n") == 1
+    assert f"{path} cannot be read and may be damaged" in said and said.count("\n") == 1
 
 
 # ---- tables and figures ---------------------------------------------------------------------------------------------
