@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from minisets.architectures import parse
+from minisets.labels import parse
 from tasks.harness.options import data_used
 from tasks.harness.run_folder import RunFolder
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from minisets import ISAB, MAB, PMA, SAB, Style, build, rFF
-from minisets.architectures import HYPERPARAMETERS, ROWS, Label, parse
+from minisets.architectures import HYPERPARAMETERS
+from minisets.labels import ROWS, Label, parse
 from minisets.nn import Dropout
 
 rng = np.random.default_rng(0)
