@@ -181,10 +181,13 @@ class RunFolder:
         self.write_bytes(self.metrics_path, kept.encode())
 
     def save_figure(self, name: str, figure: Any) -> Path:
-        """Write a figure as PNG and SVG; returns the path of the PNG."""
+        """Write a figure as PNG and SVG, the same figure as the same bytes; returns the path of the PNG."""
+        import matplotlib
+
         for kind in ("svg", "png"):
             content = io.BytesIO()
-            figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+            with matplotlib.rc_context({"svg.hashsalt": "minisets"}):
+                figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
             self.write_bytes(self.path / f"{name}.{kind}", content.getvalue())
         return self.path / f"{name}.png"
 
