@@ -1,4 +1,4 @@
-"""Book I: a tiny reverse-mode automatic differentiation over NumPy and CuPy.
+"""Book I: a small reverse-mode automatic differentiation library for NumPy and CuPy.
 
 >>> from autograd import Tensor
 >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -6,10 +6,10 @@
 >>> x.grad
 array([2., 4., 6.])
 
-Read tape.py first, then ops/arithmetic.py and its neighbours; gradcheck.py checks them all.  The rest is for when you
-want to know how: arguments.py (what may stand beside a Tensor), operators.py and methods.py (+ * @ [] and .sum()),
-backend.py (NumPy and CuPy), drawing.py (a picture of a graph).  That is all: what is left (forms.py, threads.py, fast/,
-kernels/) computes the same again, faster.
+Read tape.py first, then ops/arithmetic.py and the other ops; gradcheck.py checks them all.  The remaining details are
+in arguments.py (what an op accepts besides Tensors), operators.py and methods.py (+ * @ [] and .sum()), backend.py
+(NumPy and CuPy) and drawing.py (drawing a graph).  Everything else (forms.py, threads.py, fast/, kernels/) computes
+the same results faster.
 """
 
 from autograd.backend import DeviceError
@@ -36,9 +36,9 @@ from autograd.tape import Tensor, no_grad, op
 
 __version__ = "0.3.0"
 
-PROJECT = "minisets"  # how minisets tells this package from the other one that is named autograd
+PROJECT = "minisets"  # lets minisets tell this package from the unrelated one on PyPI that is also named autograd
 
-# What `from autograd import *` gives: all but abs, max, min and sum, which would stand in for Python's own.
+# What `from autograd import *` imports: everything but abs, max, min and sum, which would shadow Python's built-ins.
 __all__ = [
     "OPS", "DeviceError", "Graph", "Tensor", "absolute_error", "add", "astype", "attention", "batch_norm",
     "binary_cross_entropy_with_logits", "broadcast_to", "clip", "composite", "concatenate", "conv2d", "cross_entropy",
@@ -49,7 +49,7 @@ __all__ = [
     "subtract", "swapaxes", "tanh", "to_device", "transpose", "var", "where",
 ]  # fmt: skip
 
-# Attach the faster forms.  Whoever deletes their folders still has all of the above.
+# Attach the faster forms.  Everything above works without their folders.
 for _folder in ("fast", "kernels"):
     try:
         __import__(f"autograd.{_folder}")

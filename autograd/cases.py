@@ -1,8 +1,8 @@
-"""One table of examples for every op, on which everything is tried: gradients, oracles, dtypes, devices.
+"""One table of examples for every op, used to test gradients, values, dtypes and devices.
 
-A case is the name of an op, arrays for its inputs and its settings.  An op without a case fails the tests, so a new op
-starts here.  Besides a plain case there is one for each thing that could go wrong: broadcasting, a mask, an empty or
-single dimension, large numbers.
+A case is the name of an op, its input arrays and its settings.  An op without a case fails the tests, so a new op
+starts here.  Besides a typical case there is one for each thing that could go wrong: broadcasting, a mask, an empty
+dimension or one of length 1, large values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OPS = {name: op for name, op in REGISTERED.items() if (op.__module__ or "").star
 
 @dataclass(frozen=True)
 class Case:
-    """op(*inputs, **settings); an op of a list has the parts of its list as inputs, and a setting `rng` is a seed."""
+    """op(*inputs, **settings); if the op takes a list, inputs are its elements; a setting `rng` is a seed."""
 
     op: str
     inputs: tuple[Any, ...]
@@ -29,11 +29,11 @@ class Case:
     label: str = ""
 
     def arguments(self) -> dict[str, Any]:
-        """The settings with a fresh generator, so that each call draws the same numbers."""
+        """The settings with a new generator, so that each call samples the same random numbers."""
         return {k: np.random.default_rng(v) if k == "rng" else v for k, v in self.settings.items()}
 
     def run(self, *inputs: Any) -> Any:
-        """The op on other inputs of the same kind, such as Tensors."""
+        """Run the op on other inputs of the same kind, such as Tensors."""
         inputs = (list(inputs),) if self.op in ("concatenate", "stack") else inputs
         return getattr(autograd, self.op)(*inputs, **self.arguments())
 
@@ -42,10 +42,12 @@ class Case:
 
 
 def make_cases(seed: int = 0) -> Iterator[Case]:
-    """All cases, with numbers drawn from the seed."""
-    rng = np.random.default_rng(seed)
+    """All cases, with random values from the seed."""
+    rng = np.random.default_rng([seed, 1])  # not the generator of a test, default_rng(0): its values would be these
+    start = rng.bit_generator.state
 
     def case(op: str, *inputs: Any, label: str = "", **settings: Any) -> Case:
+        rng.bit_generator.state = start  # so that a new case does not change the values of those after it
         return Case(op, inputs, settings, label)
 
     def normal(*shape: int) -> np.ndarray:
@@ -68,7 +70,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("power", positive(2, 1, 4), normal(3, 1), label="broadcast")
     yield case("power", normal(3, 4), 3, label="integer exponent")
     yield case("power", normal(3, 4), 0, label="exponent 0")
-    yield case("power", 2.5, normal(3, 4), label="number to a tensor")
+    yield case("power", 2.5, normal(3, 4), label="number to a Tensor")
     yield case("power", positive(0, 4), normal(4), label="empty")
     for op in ("negative", "exp", "abs", "tanh", "sigmoid", "softplus", "relu"):
         yield case(op, normal(3, 4))
@@ -94,16 +96,16 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         yield case(op, normal(3, 4))
         yield case(op, normal(2, 3, 4), axis=1, label="axis")
         yield case(op, normal(2, 3, 4), axis=(0, -1), label="two axes")
-        yield case(op, normal(2, 3, 4), axis=-2, keepdims=True, label="kept")
+        yield case(op, normal(2, 3, 4), axis=-2, keepdims=True, label="keepdims")
         yield case(op, normal(2, 1), axis=1, label="size 1")
         yield case(op, normal(0, 3), axis=1, label="empty batch")
-    yield case("sum", normal(2, 0), axis=1, label="of nothing")
-    yield case("logsumexp", normal(2, 0), axis=1, label="of nothing")
+    yield case("sum", normal(2, 0), axis=1, label="no elements")
+    yield case("logsumexp", normal(2, 0), axis=1, label="no elements")
     yield case("logsumexp", 1e4 * normal(3, 4), axis=1, label="large")
     yield case("max", np.array([[1.0, 5.0, 2.0], [4.0, 3.0, 0.0]]), axis=0, label="integers")
     yield case("var", normal(3, 4), axis=0, ddof=1, label="unbiased")
     yield case("std", normal(3, 4), axis=0, ddof=1)
-    yield case("std", normal(2, 3, 4), axis=(0, -1), keepdims=True, label="two axes, kept")
+    yield case("std", normal(2, 3, 4), axis=(0, -1), keepdims=True, label="two axes, keepdims")
 
     # ---- shape
     yield case("reshape", normal(3, 4), shape=(2, 6))
@@ -114,13 +116,13 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("transpose", normal(0, 3), label="empty")
     yield case("swapaxes", normal(2, 3, 4), axis1=0, axis2=-1)
     yield case("broadcast_to", normal(3, 1), shape=(2, 3, 4))
-    yield case("broadcast_to", normal(1), shape=(0, 3), label="to nothing")
+    yield case("broadcast_to", normal(1), shape=(0, 3), label="to an empty shape")
     yield case("concatenate", normal(2, 3), normal(1, 3), normal(0, 3))
     yield case("concatenate", normal(2, 3), normal(2, 1), axis=-1, label="axis")
     yield case("stack", normal(2, 3), normal(2, 3))
     yield case("stack", normal(2, 3), normal(2, 3), normal(2, 3), axis=-1, label="axis")
     yield case("split", normal(6, 2), sections=3)
-    yield case("split", normal(2, 6), sections=[1, 1, 4], axis=-1, label="at places")
+    yield case("split", normal(2, 6), sections=[1, 1, 4], axis=-1, label="at indices")
     yield case("split", normal(2, 0), sections=2, axis=1, label="empty")
     for label, index in {
         "integer": 1,
@@ -138,7 +140,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         "tuple of repeats": (slice(None), (1, 1, 3)),
         "mask": np.array([True, False, True]),
         "full mask": rng.random((3, 4)) < 0.5,
-        "nothing": np.zeros(3, dtype=bool),
+        "empty mask": np.zeros(3, dtype=bool),
     }.items():
         yield case("getitem", normal(3, 4), index=index, label=label)
     yield case("pad", normal(2, 3), widths=[(1, 2), (0, 1)])
@@ -149,12 +151,12 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         ("", (3, 4), (4, 2)),
         ("batch", (5, 3, 4), (5, 4, 2)),
         ("broadcast", (2, 1, 3, 4), (5, 4, 2)),
-        ("a matrix for each head", (2, 3, 4, 5), (3, 5, 2)),
+        ("one matrix per head", (2, 3, 4, 5), (3, 5, 2)),
         ("row", (4,), (5, 4, 2)),
         ("column", (5, 3, 4), (4,)),
         ("vectors", (4,), (4,)),
         ("empty", (3, 0), (0, 2)),
-        ("no batch", (0, 3, 4), (4, 2)),
+        ("empty batch", (0, 3, 4), (4, 2)),
     ):
         yield case("matmul", normal(*x), normal(*y), label=label)
     for label, subscripts, x, y in (
@@ -162,8 +164,8 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         ("implicit", "ij,jk", (3, 4), (4, 2)),
         ("batch", "bnd,bmd->bnm", (2, 3, 4), (2, 5, 4)),
         ("outer", "i,j->ji", (3,), (4,)),
-        ("lonely letters", "ijk,jl->k", (2, 3, 4), (3, 5)),
-        ("to a number", "ij,ij->", (3, 4), (3, 4)),
+        ("letters of one operand", "ijk,jl->k", (2, 3, 4), (3, 5)),
+        ("to a scalar", "ij,ij->", (3, 4), (3, 4)),
     ):
         yield case("einsum", subscripts, normal(*x), normal(*y), label=label)
     yield case("linear", normal(3, 4), normal(4, 2), normal(2))
@@ -178,23 +180,23 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("softmax", 1e4 * normal(3, 4), label="large")
     yield case("softmax", normal(2, 0), label="empty")
     yield case("softmax", normal(2, 1), label="size 1")
-    one_row_hidden = np.array([[True, False, True], [False, False, False]])
-    yield case("softmax", normal(2, 3), mask=one_row_hidden, label="masked")
+    one_row_masked = np.array([[True, False, True], [False, False, False]])
+    yield case("softmax", normal(2, 3), mask=one_row_masked, label="masked")
     yield case("log_softmax", normal(3, 4))
     yield case("log_softmax", normal(2, 3, 4), axis=0, label="axis")
     yield case("log_softmax", 1e4 * normal(3, 4), label="large")
     yield case("log_softmax", normal(2, 0), label="empty")
     yield case("layer_norm", normal(3, 4), normal(4), normal(4))
-    yield case("layer_norm", normal(2, 3, 4), label="bare")
-    yield case("layer_norm", normal(2, 3, 4), normal(4), eps=0.1, label="gamma alone")
+    yield case("layer_norm", normal(2, 3, 4), label="no parameters")
+    yield case("layer_norm", normal(2, 3, 4), normal(4), eps=0.1, label="gamma only")
     yield case("layer_norm", normal(0, 4), normal(4), normal(4), label="empty")
     yield case("layer_norm", normal(2, 1), normal(1), normal(1), label="size 1")
     yield case("batch_norm", normal(5, 3), normal(3), normal(3))
     yield case("batch_norm", normal(2, 3, 4, 4), normal(3), normal(3), label="images")
-    yield case("batch_norm", normal(2, 4, 3), axis=-1, label="bare")
+    yield case("batch_norm", normal(2, 4, 3), axis=-1, label="no parameters")
     statistics = (normal(3), positive(3))
-    given = {"statistics": statistics, "frozen": True}
-    yield case("batch_norm", normal(5, 3), normal(3), normal(3), **given, label="frozen")
+    frozen = {"statistics": statistics, "frozen": True}
+    yield case("batch_norm", normal(5, 3), normal(3), normal(3), **frozen, label="frozen")
     yield case("batch_norm", normal(4, 3, 1, 1), normal(3), label="one pixel")
     yield case("conv2d", normal(2, 3, 5, 6), normal(4, 3, 3, 2), normal(4))
     yield case("conv2d", normal(2, 3, 5, 6), normal(4, 3, 3, 3), stride=2, padding=1, label="stride 2")
@@ -204,7 +206,7 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("conv2d", normal(2, 1, 1, 1), normal(1, 1, 1, 1), label="size 1")
     yield case("conv2d", normal(3, 2, 1, 1), normal(2, 2, 3, 3), normal(2), stride=2, padding=1, label="one pixel")
     yield case("conv2d", normal(2, 2, 7, 7), normal(3, 2, 2, 2), normal(3), stride=3, label="gaps between windows")
-    yield case("conv2d", normal(2, 2, 3, 4), normal(3, 2, 1, 1), normal(3), padding=2, label="windows of padding alone")
+    yield case("conv2d", normal(2, 2, 3, 4), normal(3, 2, 1, 1), normal(3), padding=2, label="windows of padding only")
     yield case("conv2d", normal(0, 2, 4, 4), normal(3, 2, 3, 3), normal(3), label="empty batch")
     mask = np.array([[True, True, False], [False, False, False]])
     for op in ("mean_pool", "max_pool"):

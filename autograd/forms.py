@@ -1,21 +1,21 @@
-"""Faster forms: other ways to compute what a formula says, attached to it from outside.
+"""Forms: faster implementations of ops, blocks and optimizers, attached from outside.
 
-An op, a block or an optimizer is first of all its formula, written in NumPy where it belongs; that is its plain form,
-and it knows of no other.  A faster form computes the same up to rounding.  It attaches itself to the plain one, and
-says which calls it serves; all others are left to the plain form:
+Every op, block and optimizer has a plain version: its formula, written in NumPy, with no reference to anything faster.
+A form computes the same result up to rounding.  It attaches itself to the plain version and declares which calls it
+serves; all others go to the plain version:
 
-    @form_of(linear, "compute", serves=lambda wanted, x, weight, bias: x.size > 0)
-    def fast_linear(wanted, x, weight, bias): ...          # returns y and pull, as tape.apply wants them
+    @form_of(linear, "compute", serves=lambda needs_grad, x, weight, bias: x.size > 0)
+    def fast_linear(needs_grad, x, weight, bias): ...          # returns y and pull, as tape.apply expects
 
     @form_of(MAB, "forward", serves=lambda self, X, Y, mask=None, mask_x=None: ...)
     def fast_mab(self, X, Y, mask=None, mask_x=None): ...
 
-`serves` takes any call that the plain form takes, and must not raise.  This file is the one place where a form is
-chosen.  Faster forms are in autograd/fast (on the CPU), autograd/kernels (on a GPU) and minisets/fast (of whole
-blocks), which the packages import last; without these folders everything still works.
+`serves` accepts any call that the plain version accepts, and must not raise.  This file is the only place where a form
+is chosen.  Forms are in autograd/fast (CPU), autograd/kernels (GPU) and minisets/fast (entire blocks), which the
+packages import last; everything still works without these folders.
 
-    with plain_forms():      faster forms are detached, for study and for tests that compare the two
-    MINISETS_PLAIN=1         the same for a whole process
+    with plain_forms():      all forms are detached, for study and for tests that compare results
+    MINISETS_PLAIN=1         the same for the entire process
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass
 class Attached:
-    """A function that has faster forms: where it is found, its plain form, and the others, tried in this order.
+    """A function that has forms: where it is stored, its plain version, and the forms in the order they are tried.
 
-    The owner is what has the function as an attribute: an op has `compute`, a Module's class `forward`, an optimizer's
-    class `step`.
+    The function is an attribute of the owner: `compute` of an op, `forward` of a Module class, `step` of an optimizer
+    class.
     """
 
     owner: Any
@@ -44,36 +44,36 @@ class Attached:
     plain: Callable[..., Any]
     forms: list[tuple[Callable[..., bool], Callable[..., Any]]] = field(default_factory=list)
 
-    def chooser(self) -> Callable[..., Any]:
-        """What takes the place of the plain form: the first form that serves the call."""
+    def dispatcher(self) -> Callable[..., Any]:
+        """The replacement for the plain version: it calls the first form that serves the call."""
         plain, forms = self.plain, self.forms
 
         @functools.wraps(plain)
-        def choose(*arguments: Any, **keywords: Any) -> Any:
+        def dispatch(*arguments: Any, **keywords: Any) -> Any:
             for serves, form in forms:
                 if serves(*arguments, **keywords):
                     return form(*arguments, **keywords)
             return plain(*arguments, **keywords)
 
-        return choose
+        return dispatch
 
 
 _attached: dict[tuple[int, str], Attached] = {}
 _lock = threading.Lock()
-_plain = int(os.environ.get("MINISETS_PLAIN", "0") not in ("", "0"))  # how many want plain forms at present
+_plain_count = int(os.environ.get("MINISETS_PLAIN", "0") not in ("", "0"))  # how many active requests disable forms
 
 
 def form_of(owner: Any, name: str, *, serves: Callable[..., bool]) -> Callable[[F], F]:
-    """Attach the decorated function to owner.name, for the calls that it serves."""
+    """Attach the decorated function as a form of owner.name, for the calls that it serves."""
 
     def attach(form: F) -> F:
         if name not in vars(owner):
-            raise ValueError(f"{owner!r} has no {name} of its own to attach a form to")
+            raise ValueError(f"{owner!r} does not itself define {name}, so no form can be attached to it")
         with _lock:
             attached = _attached.setdefault((id(owner), name), Attached(owner, name, getattr(owner, name)))
             attached.forms.append((serves, form))
-            if len(attached.forms) == 1 and not _plain:  # the chooser of the first form sees those to come
-                setattr(owner, name, attached.chooser())
+            if len(attached.forms) == 1 and not _plain_count:  # the dispatcher also finds forms added later
+                setattr(owner, name, attached.dispatcher())
         return form
 
     return attach
@@ -81,18 +81,18 @@ def form_of(owner: Any, name: str, *, serves: Callable[..., bool]) -> Callable[[
 
 @contextlib.contextmanager
 def plain_forms() -> Iterator[None]:
-    """Inside `with plain_forms():` only plain forms are used, in all threads of the process."""
-    _count_plain(1)
+    """Inside `with plain_forms():` only the plain versions are used, in all threads of the process."""
+    _change_plain_count(1)
     try:
         yield
     finally:
-        _count_plain(-1)
+        _change_plain_count(-1)
 
 
-def _count_plain(change: int) -> None:
-    global _plain
+def _change_plain_count(change: int) -> None:
+    global _plain_count
     with _lock:
-        before, _plain = _plain, _plain + change
-        if bool(before) != bool(_plain):
+        before, _plain_count = _plain_count, _plain_count + change
+        if bool(before) != bool(_plain_count):
             for attached in _attached.values():
-                setattr(attached.owner, attached.name, attached.plain if _plain else attached.chooser())
+                setattr(attached.owner, attached.name, attached.plain if _plain_count else attached.dispatcher())

@@ -1,16 +1,16 @@
-"""Is a derivative right?  A check that one can recite:
+"""Is a derivative right?  A check in one line:
 
     ⟨u, J v⟩  by central differences     must equal     ⟨Jᵀu, v⟩  by backward
 
-for a random direction v of an input and a random weighting u of the output, J being the Jacobian.  The left side moves
-the input a little along ±v and needs no derivative; the right side is one call of backward with u as the seed.  In
-float64 the two agree to about 1e-10, so that 1e-6 leaves room for curvature and none for mistakes.
+for a random direction v of the input and random weights u on the output, with J the Jacobian.  The left side moves the
+input slightly along ±v and needs no derivative; the right side is one call of backward with u as the seed.  In float64
+the two agree to about 1e-10, so a tolerance of 1e-6 allows for curvature but not for mistakes.
 
     from autograd.gradcheck import gradcheck
     gradcheck(lambda x, w: (x @ w).tanh(), x, w)      # a function of Tensors, at arrays x and w
-    gradcheck(block, X, mask)                         # a Module: its parameters are checked as well
+    gradcheck(block, X, mask)                         # a Module: its parameters are checked too
 
-    python -m autograd.gradcheck [name ...]           # every op of this package, as a table
+    python -m autograd.gradcheck [name ...]           # every op in this package, as a table
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from autograd.backend import Array
 from autograd.ops.shape import concatenate
 from autograd.tape import Tensor
 
-STEP = 1e-5  # the central difference errs by about STEP² by curvature and by 1e-15 / STEP by rounding
+STEP = 1e-5  # a central difference has an error of about STEP² from curvature and 1e-15 / STEP from rounding
 
 
 class GradientError(AssertionError):
-    """A derivative that does not agree with the differences of its function."""
+    """A derivative does not agree with central differences of its function."""
 
 
 def gradcheck(
     function: Callable[..., Any], *inputs: Any, rtol: float = 1e-6, directions: int = 2, seed: int = 0
 ) -> dict[str, float]:
-    """Check the derivative of a function, or Module, at the inputs; returns the relative error for each input.
+    """Check the derivative of a function or Module at the inputs; returns the relative error for each input.
 
-    Arrays and Tensors of floating point are checked, one at a time, each along several directions, and so are the
-    parameters of a Module, which is left as it was.  Other inputs (masks, labels, numbers) are passed as they are.  All
-    is computed in float64.  A function that draws random numbers must draw the same ones each time it is called; a
-    Module's own generators are rewound for it.  Raises GradientError, naming the input, where the relative error
+    Floating-point arrays and Tensors are checked one at a time, each along several directions, and so are the
+    parameters of a Module, which is restored afterwards.  Other inputs (masks, labels, numbers) are passed unchanged.
+    Everything is computed in float64.  A function that samples random numbers must sample the same ones on every call;
+    a Module's generators are reset before each call.  Raises GradientError, naming the input, if the relative error
     exceeds rtol.
     """
     rng = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ def gradcheck(
     with _in_float64(function) as (parameters, rewind):
         checked |= parameters
         if not checked:
-            raise ValueError("nothing to check: give arrays of floating point, or a Module with parameters")
+            raise ValueError("nothing to check: pass floating-point arrays, or a Module with parameters")
 
         def outputs() -> list[Tensor]:
             rewind()
@@ -69,21 +69,21 @@ def gradcheck(
 
         for name, x in checked.items():
             for _ in range(directions):
-                v = _draw(rng, x.data)
-                u = [_draw(rng, y.data) for y in outputs()]
-                by_differences, noise = _by_differences(outputs, x, v, u)
-                g = _pulled_back(outputs, x, u)
-                by_derivative = _inner([g], [v])
-                # Relative to the terms of the sum, since in the sum they may cancel; what is rounding is forgiven.
-                scale = max(abs(by_differences), _inner([abs(g)], [abs(v)])) + noise / rtol
-                error = abs(by_differences - by_derivative) / scale if scale else 0.0
+                v = _sample(rng, x.data)
+                u = [_sample(rng, y.data) for y in outputs()]
+                numerical, noise = _numerical(outputs, x, v, u)
+                g = _analytic_gradient(outputs, x, u)
+                analytic = _inner([g], [v])
+                # Relative to the terms of the sum, which may cancel in it; the noise term allows for rounding.
+                scale = max(abs(numerical), _inner([abs(g)], [abs(v)])) + noise / rtol
+                error = abs(numerical - analytic) / scale if scale else 0.0
                 errors[name] = max(errors.get(name, 0.0), error) if math.isfinite(error) else math.inf
                 if not error <= rtol:
                     raise GradientError(
-                        f"the gradient of {name}, of shape {x.shape}, is off: ⟨u, J v⟩ = {by_differences:.8g} by "
-                        f"central differences, ⟨Jᵀu, v⟩ = {by_derivative:.8g} by backward, a relative error of "
-                        f"{error:.1e} > {rtol:g}; a derivative is wrong, or the function has a kink right here, or it "
-                        "is not the same function at each call"
+                        f"the gradient of {name}, of shape {x.shape}, is off: ⟨u, J v⟩ = {numerical:.8g} by "
+                        f"central differences, ⟨Jᵀu, v⟩ = {analytic:.8g} by backward, a relative error of "
+                        f"{error:.1e} > {rtol:g}; a derivative is wrong, or the function has a kink at this point, or "
+                        "it does not compute the same thing on every call"
                     )
     return errors
 
@@ -94,33 +94,33 @@ def _differentiable(x: Any) -> Any:
     return Tensor(data.astype("float64"), requires_grad=True) if floating else x
 
 
-def _draw(rng: np.random.Generator, like: Array) -> Array:
-    return backend.beside(rng.normal(size=like.shape), like)
+def _sample(rng: np.random.Generator, like: Array) -> Array:
+    return backend.to_device_of(rng.normal(size=like.shape), like)
 
 
 def _inner(a: list[Array], b: list[Array]) -> float:
     return math.fsum(float((x * y).sum()) for x, y in zip(a, b, strict=True))
 
 
-def _by_differences(outputs: Callable[[], list[Tensor]], x: Tensor, v: Array, u: list[Array]) -> tuple[float, float]:
-    """⟨u, J v⟩ with J v ≈ (f(x + step v) − f(x − step v)) / 2 step, and how far rounding alone can put it off."""
+def _numerical(outputs: Callable[[], list[Tensor]], x: Tensor, v: Array, u: list[Array]) -> tuple[float, float]:
+    """⟨u, J v⟩ with J v ≈ (f(x + step v) − f(x − step v)) / 2 step, and a bound on its rounding error."""
     if x.size == 0:
-        return 0.0, 0.0  # nowhere to move
-    here, xp = x.data, backend.array_module(x.data)
+        return 0.0, 0.0
+    original, xp = x.data, backend.array_module(x.data)
     try:
-        x.data = xp.asarray(here + STEP * v)
+        x.data = xp.asarray(original + STEP * v)
         above = [y.data for y in outputs()]
-        x.data = xp.asarray(here - STEP * v)
+        x.data = xp.asarray(original - STEP * v)
         below = [y.data for y in outputs()]
     finally:
-        x.data = here
-    moved = [(a - b) / (2 * STEP) for a, b in zip(above, below, strict=True)]
+        x.data = original
+    difference = [(a - b) / (2 * STEP) for a, b in zip(above, below, strict=True)]
     noise = _inner([abs(w) for w in u], [abs(a) for a in above]) * 1e-15 / STEP
-    return _inner(u, moved), noise
+    return _inner(u, difference), noise
 
 
-def _pulled_back(outputs: Callable[[], list[Tensor]], x: Tensor, u: list[Array]) -> Array:
-    """Jᵀu: one backward from all outputs, laid end to end, with u as the seed; 0 if no gradient arrives at x."""
+def _analytic_gradient(outputs: Callable[[], list[Tensor]], x: Tensor, u: list[Array]) -> Array:
+    """Jᵀu: one backward from the concatenated outputs with u as the seed; 0 if x receives no gradient."""
     x.grad = None
     y = concatenate([y.reshape(-1) for y in outputs()])
     if y.requires_grad:
@@ -132,7 +132,7 @@ def _pulled_back(outputs: Callable[[], list[Tensor]], x: Tensor, u: list[Array])
 
 @contextmanager
 def _in_float64(module: Any) -> Iterator[tuple[dict[str, Tensor], Callable[[], None]]]:
-    """A Module's parameters in float64, and a function that rewinds its random generators; restored at the end."""
+    """A Module's parameters in float64, and a function that resets its random generators; restored at the end."""
     if not hasattr(module, "named_tensors"):  # a plain function
         yield {}, lambda: None
         return
@@ -158,12 +158,12 @@ def _in_float64(module: Any) -> Iterator[tuple[dict[str, Tensor], Callable[[], N
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Check the named ops, or all, and print a table; 1 if one fails, 2 for a name that is no op."""
+    """Check the named ops, or all, and print a table; returns 1 if one fails, 2 for an unknown name."""
     import autograd.cases as table
 
     parser = argparse.ArgumentParser(prog="python -m autograd.gradcheck", description="Check the gradient of every op.")
     parser.add_argument("names", nargs="*", metavar="name", help="ops to check (default: all of them)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random directions (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random directions (default: 0)")
     arguments = parser.parse_args(argv)
     if arguments.seed < 0:
         parser.error(f"--seed must be at least 0, given {arguments.seed}")
@@ -182,7 +182,7 @@ def main(argv: list[str] | None = None) -> int:
         for case in cases:
             try:
                 worst = max(worst, *gradcheck(case.run, *case.inputs, seed=arguments.seed).values(), 0.0)
-            except Exception as error:  # an op may also fail to run at all
+            except Exception as error:  # an op may also raise an error
                 worst, message = math.nan, f"{case.label or 'plain'}: {error}"
         print(f"{name:34} {len(cases):5}  {worst:22.1e}  {'FAILED ' + message if message else 'ok'}")
         failed += [name] * bool(message)

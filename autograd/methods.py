@@ -1,4 +1,4 @@
-"""The methods of a Tensor, each an op of the same name, comparisons, and how Python and NumPy see a Tensor."""
+"""A Tensor's methods, each an op of the same name, its comparisons, and its interface to Python and NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Axis = int | tuple[int, ...] | None
 
 
 class Methods(Operators):
-    """What can be asked of a Tensor, besides its operators."""
+    """A Tensor's methods, besides its operators."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Methods(Operators):
         return autograd.transpose(self)
 
     def to(self, device: str) -> Tensor:
-        """The same on a device: itself if it is there already, otherwise a copy from which gradients travel back."""
+        """The Tensor on a device: itself if it is already there, otherwise a copy that passes gradients back."""
         moved = autograd.to_device(self, device=device)
         return cast("Tensor", self) if moved.data is self.data else moved
 
@@ -94,33 +94,33 @@ class Methods(Operators):
     def clip(self, low: float | None = None, high: float | None = None) -> Tensor:
         return autograd.clip(self, low=low, high=high)
 
-    # ---- comparisons have no derivative: they give plain boolean arrays, ready to be masks
+    # ---- comparisons have no derivative: they return plain boolean arrays, which can be used as masks
 
     def __eq__(self, other: object) -> Array:
-        return self.data == self._beside(other)
+        return self.data == self._operand(other)
 
     def __ne__(self, other: object) -> Array:
-        return self.data != self._beside(other)
+        return self.data != self._operand(other)
 
     def __lt__(self, other: Any) -> Array:
-        return self.data < self._beside(other)
+        return self.data < self._operand(other)
 
     def __le__(self, other: Any) -> Array:
-        return self.data <= self._beside(other)
+        return self.data <= self._operand(other)
 
     def __gt__(self, other: Any) -> Array:
-        return self.data > self._beside(other)
+        return self.data > self._operand(other)
 
     def __ge__(self, other: Any) -> Array:
-        return self.data >= self._beside(other)
+        return self.data >= self._operand(other)
 
-    __hash__ = object.__hash__  # as a key of a dictionary a Tensor is known by its identity all the same
+    __hash__ = object.__hash__  # __eq__ is elementwise, but Tensors still hash by identity
 
-    def _beside(self, other: Any) -> Any:
+    def _operand(self, other: Any) -> Any:
         other = other.data if isinstance(other, Operators) else other
-        return backend.beside(other, self.data) if backend.is_array(other) else other
+        return backend.to_device_of(other, self.data) if backend.is_array(other) else other
 
-    # ---- as Python sees it
+    # ---- Python's protocols
 
     def __repr__(self) -> str:
         made_by = f", made by {self.node.op}" if self.node else ""
@@ -150,26 +150,26 @@ class Methods(Operators):
         return int(self.data)
 
     def item(self) -> Any:
-        """The single number in this Tensor, as a Python number."""
+        """The single element of this Tensor, as a Python number."""
         return self.data.item()
 
     def numpy(self) -> np.ndarray:
-        """The numbers as a NumPy array: shared on the CPU, copied from a GPU."""
+        """The data as a NumPy array: shared on the CPU, copied from a GPU."""
         return backend.to_host(self.data)
 
-    # ---- how NumPy treats it
+    # ---- NumPy's protocols
 
     __array_priority__ = 1000  # CuPy leaves  array + tensor  to __radd__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """np.asarray(x) where nothing is lost by it: no gradient, and no copy from a GPU that nobody sees."""
+        """np.asarray(x), an error if that would lose a gradient or silently copy from a GPU."""
         if self.requires_grad or self.device != "cpu":
-            why = "wants a gradient, which an array would not pass on" if self.requires_grad else f"is on {self.device}"
-            raise TypeError(f"this Tensor {why}, so it does not turn into a NumPy array by itself: write x.numpy()")
+            why = "requires a gradient, which an array would lose" if self.requires_grad else f"is on {self.device}"
+            raise TypeError(f"this Tensor {why}, so it is not converted to a NumPy array implicitly: write x.numpy()")
         return np.array(self.data, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
-        """array + x is asked of NumPy first, and comes here; other functions of NumPy are refused with a word."""
+        """NumPy calls this for array + x; any other NumPy function raises an error that names the op to use."""
         arithmetic = _ARITHMETIC.get(ufunc.__name__)
         if method == "__call__" and arithmetic and len(inputs) == 2 and not isinstance(inputs[0], Operators):
             return getattr(inputs[1], arithmetic)(inputs[0])
@@ -197,8 +197,8 @@ _OTHER_NAMES = {"absolute": "abs", "true_divide": "divide", "amax": "max", "amin
 
 
 def _instead(name: str) -> str:
-    ours = _OTHER_NAMES.get(name, name)
-    if callable(getattr(autograd, ours, None)):
-        method = f" or x.{ours}()" if hasattr(Methods, ours) else ""
-        return f"np.{name} knows nothing of gradients: for a Tensor write autograd.{ours}(x){method}"
-    return f"np.{name} knows nothing of gradients, and there is no op of that name: write np.{name}(x.numpy(), ...)"
+    op_name = _OTHER_NAMES.get(name, name)
+    if callable(getattr(autograd, op_name, None)):
+        method = f" or x.{op_name}()" if hasattr(Methods, op_name) else ""
+        return f"np.{name} does not track gradients: for a Tensor write autograd.{op_name}(x){method}"
+    return f"np.{name} does not track gradients, and there is no op of that name: write np.{name}(x.numpy(), ...)"

@@ -1,4 +1,4 @@
-"""What + * @ [] mean: each operator is an op, found under its own name in the package."""
+"""The operators + * @ [], each of which calls an op."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Operators:
-    """The notation of a Tensor."""
+    """A Tensor's operators and array attributes."""
 
     __slots__ = ()
     if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Operators:
     def device(self) -> str:
         return backend.device_of(self.data)
 
-    # ---- arithmetic; Python asks for 2 − x as x.__rsub__(2)
+    # ---- arithmetic; Python evaluates 2 − x as x.__rsub__(2)
 
     def __add__(self, other: Any) -> Tensor:
         return autograd.add(self, other)
@@ -90,11 +90,11 @@ class Operators:
     def __getitem__(self, index: Any) -> Tensor:
         return autograd.getitem(self, index=index)
 
-    # ---- what would change numbers that an op may have kept for backward
+    # ---- in-place assignment, which could change values that an op saved for backward
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
-            "setitem: a Tensor cannot be assigned to in place, since an op may have kept its numbers for backward; "
+            "setitem: a Tensor cannot be assigned to in place, since an op may have saved its values for backward; "
             "build a new one with where(mask, new, x) or concatenate"
         )
 
@@ -111,10 +111,10 @@ class Operators:
         return self._unless_leaf("/=") / other
 
     def _unless_leaf(self, symbol: str) -> Operators:
-        """x += y makes a new Tensor under the old name, which for a leaf is never meant: it would stay as it was."""
+        """x += y binds x to a new Tensor, which is never intended for a leaf: the leaf itself would not change."""
         if self.requires_grad and self.node is None:
             raise TypeError(
-                f"{symbol} on a leaf that requires a gradient would make a new Tensor and leave the leaf as it was; "
-                f"write x.data {symbol} … to change its numbers, or y = x {symbol[:-1]} … for a new Tensor"
+                f"{symbol} on a leaf that requires a gradient would create a new Tensor and leave the leaf unchanged; "
+                f"write x.data {symbol} … to change its values, or y = x {symbol[:-1]} … for a new Tensor"
             )
         return self

@@ -1,4 +1,4 @@
-"""The list of all ops, and the check that belongs to some of them."""
+"""The list of all ops, and the decorator that attaches an argument check to an op."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-OPS: dict[str, Callable[..., Any]] = {}  # every op and composite by name, so that tests can demand a case of each
+OPS: dict[str, Callable[..., Any]] = {}  # every op and composite by name, so that tests can require a case for each
 
 
 def composite(function: Callable[P, R]) -> Callable[P, R]:
-    """Enter in OPS a function that is made of ops, and so has their derivatives."""
-    return registered(function)
+    """Register in OPS a function composed of ops, which therefore needs no vjp of its own."""
+    return register(function)
 
 
-def registered(function: Callable[P, R]) -> Callable[P, R]:
+def register(function: Callable[P, R]) -> Callable[P, R]:
     name, module = function.__name__, function.__module__
-    if name in OPS and module not in ("__main__", None):  # in a notebook, a cell is run again and again
+    if name in OPS and module not in ("__main__", None):  # a notebook cell may be rerun
         raise ValueError(
-            f"there is an op named {name!r} already, in {OPS[name].__module__}; give the one in {module} another name"
+            f"there is already an op named {name!r}, in {OPS[name].__module__}; give the one in {module} another name"
         )
     OPS[name] = function
     return function
 
 
 def checked_by(check: Callable[..., None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Below @op: name the function that raises a ValueError for arrays that the op cannot compute with."""
+    """Used below @op: attach a function that raises a ValueError for arrays the op cannot take."""
 
     def mark(function: Callable[P, R]) -> Callable[P, R]:
         function.check = check  # type: ignore[attr-defined]

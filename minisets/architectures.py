@@ -103,6 +103,13 @@ class Label:
     k: int | None = None
     kind: str | None = None
 
+    def __str__(self) -> str:
+        """As the paper prints labels: "ISAB (16) + PMA"."""
+        encoder = self.encoder.replace("rff", "rFF") if self.encoder.startswith("rff") else self.encoder.upper()
+        pooling = "PMA" if self.pooling == "pma" else self.pooling.capitalize()
+        inducing, detail = (f" ({value})" if value else "" for value in (self.m, self.k or self.kind))
+        return f"{encoder}{inducing} + {pooling}{detail}"
+
 
 _IGNORED = r"\(ours\)|\([^()]*\d{4}[^()]*\)|\[.*?\]|\\cite\w*\{.*?\}|\\mathrm|[\s_{}$\\]"  # citations, TeX, spaces
 _LABEL = re.compile(

@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd import Tensor, attention, join_heads, relu, sigmoid, softmax, split_heads, where
 from autograd.backend import Array
-from autograd.ops.nn import mask_of_scores
+from autograd.ops.nn import score_mask
 from minisets.checks import positive_int
 from minisets.masks import check_sets
 from minisets.nn import Identity, Linear, Module
@@ -69,7 +69,7 @@ class Multihead(Module):
 
     def omega(self, q: Tensor, k: Tensor, mask: Array | None) -> Tensor:
         """ω(q kᵀ), computed explicitly."""
-        mask = None if mask is None else mask_of_scores(mask, q, k)
+        mask = None if mask is None else score_mask(mask, q, k)
         scores = q @ k.swapaxes(-1, -2) * self.scale
         if self.style.omega == "softmax":
             return softmax(scores, mask=mask)

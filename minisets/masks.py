@@ -48,7 +48,7 @@ def check_sets(name: str, X: Any, mask: Any, d: int, like: Tensor | None) -> tup
         require_mask(mask, X.shape[:-1])
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name} on sets {X.shape}: {error}") from None
-    mask = backend.beside(mask, X.data)
+    mask = backend.to_device_of(mask, X.data)
     return zero_masked(X, mask), mask
 
 

@@ -27,7 +27,7 @@ def match_state(owner: str, arrays: Mapping[str, Array], state: Mapping[str, Any
     if problems:
         more = f"; and {len(problems) - 6} more" if len(problems) > 6 else ""
         raise ValueError(f"the state does not fit this {owner}: {'; '.join(problems[:6])}{more}")
-    return [(array, backend.beside(state[name].astype(array.dtype), array)) for name, array in arrays.items()]
+    return [(array, backend.to_device_of(state[name].astype(array.dtype), array)) for name, array in arrays.items()]
 
 
 def overwrite(pairs: list[tuple[Array, Array]]) -> None:

@@ -114,7 +114,7 @@ class Counter(Module):
         """
         Z = self.convolutions(images)  # (N, 64, 2, 2)
         index = np.where(mask, np.cumsum(mask).reshape(mask.shape) - 1, 0)  # padding: any image, masked out
-        index, mask = (backend.beside(a, Z.data) for a in (index, mask))
+        index, mask = (backend.to_device_of(a, Z.data) for a in (index, mask))
         Z = Z.reshape(len(Z), CHANNELS * SIDE**2)[index]  # (B, n, 256)
         return softplus(self.network(Z, mask)[:, 0])
 
@@ -125,7 +125,7 @@ def network(config: Config) -> Counter:
 
 def pixels(images: Array, sets: Sets) -> Array:
     """The pixels (N, 1, 28, 28) of the sets, on the device of all images (characters, 20, 28, 28)."""
-    character, drawing = (backend.beside(index, images) for index in sets.images.T)
+    character, drawing = (backend.to_device_of(index, images) for index in sets.images.T)
     return images[character, drawing][:, None]
 
 
@@ -141,7 +141,7 @@ def train(config: Config, run: Run) -> dict[str, Any]:
         optimizer.lr = schedule(step)
         sets = sample(config, rng_for(config.seed, TRAINING, step), config.batch, len(training))
         rate = net(pixels(training, sets), sets.mask)
-        loss = poisson_negative_log_likelihood(rate, count=backend.beside(sets.counts, rate.data))
+        loss = poisson_negative_log_likelihood(rate, count=backend.to_device_of(sets.counts, rate.data))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

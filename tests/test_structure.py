@@ -76,9 +76,8 @@ def test_the_rule_of_plain_code_can_fail(tmp_path: Path):
 
 
 def test_a_reader_of_a_mab_passes_through_little_code():
-    """One tiny forward in plain forms; docs/02 quotes python -m tests.helpers.walk (calls differ between Pythons)."""
+    """One tiny forward in plain forms, as python -m tests.helpers.walk counts it."""
     seen = walk(plain=True)
-    assert f"plain{len(seen.files):8}{seen.lines:8,}" in (ROOT / "docs" / "02-networks-on-sets.md").read_text("utf-8")
     assert len(seen.files) <= 10 and seen.lines <= 1_300 and seen.calls <= 300
     assert {Path(file) for file in seen.files} <= {path.relative_to(ROOT) for path in PLAIN} | {
         Path("autograd/backend.py")

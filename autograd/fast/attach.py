@@ -1,7 +1,7 @@
-"""How a fast form of an op is attached, on the CPU.
+"""How the CPU form of an op is attached.
 
-It serves NumPy arrays of one floating dtype with at least one element each.  (That their shapes are right, the op has
-checked before.)  While it computes BLAS keeps to one thread: its pieces have threads already.
+It serves nonempty NumPy arrays of one floating-point dtype.  (The op has already checked their shapes.)  BLAS uses one
+thread while it runs, since its pieces are already distributed over threads.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from autograd.fast.backward import new_gradients
 from autograd.forms import form_of
 from autograd.threads import single_threaded_blas
 
-Wanted = Sequence[bool]
+Flags = Sequence[bool]
 
 
 def cpu_form(op: Any) -> Callable[[Any], Any]:
-    """Attach the decorated function, of which pull returns new arrays, to an op."""
+    """Attach the decorated function, whose pull must return newly allocated arrays, to an op."""
 
     def attach(compute: Any) -> Any:
         form_of(op, "compute", serves=serves)(with_one_blas_thread(new_gradients(compute)))
@@ -29,7 +29,7 @@ def cpu_form(op: Any) -> Callable[[Any], Any]:
     return attach
 
 
-def serves(wanted: Wanted, first: Any, *others: Any, **settings: Any) -> bool:
+def serves(needs_grad: Flags, first: Any, *others: Any, **settings: Any) -> bool:
     if type(first) is not np.ndarray or first.dtype.kind != "f" or not first.size:
         return False
     for x in others:
@@ -40,8 +40,8 @@ def serves(wanted: Wanted, first: Any, *others: Any, **settings: Any) -> bool:
 
 def with_one_blas_thread(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def calm(*arguments: Any, **keywords: Any) -> Any:
+    def wrapped(*arguments: Any, **keywords: Any) -> Any:
         with single_threaded_blas:
             return function(*arguments, **keywords)
 
-    return calm
+    return wrapped

@@ -1,15 +1,15 @@
-"""Attention in blocks: the scores of a large set are never in memory all at once.
+"""Attention in blocks: the scores of a large set are never all in memory.
 
-Textbook attention writes all of the n × m scores to memory, then their exponentials, then the weights, and in backward
-three such matrices more.  Here a thread takes a share, some sets and heads, and computes for a block of queries
+Textbook attention writes all n × m scores to memory, then their exponentials, then the weights, and three more such
+matrices in backward.  Here a thread takes a share of the sets and heads, and computes one block of queries at a time:
 
-    forward     S = scale · Q Kᵀ,   E = exp(S − max S),   O = E V / ΣE            and keeps max S and ΣE
-    backward    E = exp(S − max S) anew,   gS = E ⊙ (G Vᵀ − Σ (G Vᵀ) ⊙ E / ΣE)  with  G = g / ΣE
+    forward     S = scale · Q Kᵀ,   E = exp(S − max S),   O = E V / ΣE            and saves max S and ΣE
+    backward    E = exp(S − max S) again,   gS = E ⊙ (G Vᵀ − Σ (G Vᵀ) ⊙ E / ΣE)  with  G = g / ΣE
                 gQ = scale · gS K,     gK += scale · gSᵀ Q,     gV += Eᵀ G
 
-and then for the next.  The weights P = E / ΣE come back from two numbers for each query, for the price of a second
-exponential, and so memory grows as n + m instead of n m.  P itself is never written down: to divide the few columns of
-g by ΣE is cheaper.  (Of small sets P is kept, and ΣE is 1.)
+The weights P = E / ΣE are recomputed from two values per query, at the cost of a second exponential, so memory grows
+as n + m instead of n m.  P itself is not stored: dividing the few columns of g by ΣE is cheaper.  (For small sets P is
+saved, and ΣE is 1.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import reduce
 import numpy as np
 
 from autograd.backend import Array
-from autograd.fast.attach import Wanted, cpu_form
+from autograd.fast.attach import Flags, cpu_form
 from autograd.fast.pieces import Share, attention_shares, few_key_shares, keep_weights
 from autograd.ops import nn
 from autograd.tape import Pull
@@ -29,84 +29,84 @@ from autograd.threads import parallel_map
 
 @cpu_form(nn.attention)
 def attention(
-    wanted: Wanted, q: Array, k: Array, v: Array, *, mask: Array | None = None, scale: float | None = None
+    needs_grad: Flags, q: Array, k: Array, v: Array, *, mask: Array | None = None, scale: float | None = None
 ) -> tuple[Array, Pull]:
     """O = softmax(scale · Q Kᵀ) V for q (..., n, e), k (..., m, e), v (..., m, f), and a mask, or None"""
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     if mask is not None:
-        mask = nn.mask_of_scores(mask, q, k)
+        mask = nn.score_mask(mask, q, k)
         mask = np.broadcast_to(mask, (*mask.shape[:-1], k.shape[-2]))
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-    q, k, v, mask = (x if x is None else _sets_and_heads(x, lead) for x in (q, k, v, mask))
+    q, k, v, mask = (x if x is None else _as_sets_and_heads(x, lead) for x in (q, k, v, mask))
     (B, h, n, _), m = q.shape, k.shape[2]
     shares, keep = attention_shares(B, h, n, m, max(q.shape[3], v.shape[3])), keep_weights(B, h, n, m)
     o, one = _empty_heads((B, h, n, v.shape[3]), q.dtype), np.ones(m, q.dtype)
-    tops, totals = np.zeros((2, B, h, n, 1), q.dtype)  # of each query: the number subtracted, the sum of exponentials
+    maxima, totals = np.zeros((2, B, h, n, 1), q.dtype)  # per query: the subtracted maximum, the sum of exponentials
 
     def forward(share: Share) -> tuple[Part, Array, Array] | None:
         part = Part(share, k, v, mask)
         for rows in part.blocks():
             Q = part.queries(q, rows, scale)
             S = Q @ part.K.swapaxes(-1, -2)
-            if not _moderate(S):
-                part.hide(S, rows, -math.inf)
+            if not _in_exp_range(S):
+                part.fill_masked(S, rows, -math.inf)
                 top = S.max(axis=-1, keepdims=True)
-                top[top == -math.inf] = 0  # a query without keys
+                top[top == -math.inf] = 0  # a query that attends to no keys
                 S -= top
-                tops[*share.where, rows] = top
+                maxima[*share.where, rows] = top
             E = np.exp(S, out=S)
-            part.hide(E, rows, 0)
+            part.fill_masked(E, rows, 0)
             total = (E.reshape(-1, m) @ one).reshape(*E.shape[:-1], 1)
-            total[total == 0] = 1  # again a query without keys: its answer is 0 / 1
+            total[total == 0] = 1  # a query that attends to no keys: its output is 0 / 1
             if keep:
-                E /= total  # the weights themselves: a single key has exactly 1, and a gradient of exactly 0
+                E /= total  # the weights: a single key has exactly 1, and a gradient of exactly 0
                 o[*share.where, rows] = E @ part.V
-                return part, Q, E  # small sets are a single block
+                return part, Q, E  # a small set is a single block
             totals[*share.where, rows] = total
             np.divide(E @ part.V, total, out=o[*share.where, rows])
         return None
 
-    kept, shapes, dtype = parallel_map(forward, shares), (q.shape, k.shape, v.shape), q.dtype
+    saved, shapes, dtype = parallel_map(forward, shares), (q.shape, k.shape, v.shape), q.dtype
     if keep:
-        del q, k, v  # the parts have copies, and a function keeps alive all that it names
+        del q, k, v  # the parts hold copies, and a closure keeps every array it refers to alive
 
     def pull(g: Array) -> tuple[Array | None, ...]:
-        g = _sets_and_heads(g, lead)
-        lanes = 1 + max(share.lane for share in shares)  # that divide the queries of a head, with a sum each
-        room = zip(shapes, (1, lanes, lanes), wanted, strict=True)
-        gq, gk, gv = ([_empty_heads(shape, dtype) for _ in range(count * wants)] for shape, count, wants in room)
+        g = _as_sets_and_heads(g, lead)
+        accumulators = 1 + max(share.accumulator for share in shares)  # more than 1 if a head's queries are split
+        counts = zip(shapes, (1, accumulators, accumulators), needs_grad, strict=True)
+        gq, gk, gv = ([_empty_heads(shape, dtype) for _ in range(count * needed)] for shape, count, needed in counts)
 
         def backward(i: int) -> None:
             share, gK, gV = shares[i], None, None
-            part = kept[i][0] if keep else Part(share, k, v, mask)
+            part = saved[i][0] if keep else Part(share, k, v, mask)
             for rows in part.blocks():
                 G = part.queries(g, rows)
                 if keep:
-                    _, Q, E = kept[i]
+                    _, Q, E = saved[i]
                 else:
-                    top, total = tops[*share.where, rows], totals[*share.where, rows]
+                    top, total = maxima[*share.where, rows], totals[*share.where, rows]
                     Q = part.queries(q, rows, scale)
                     S = Q @ part.K.swapaxes(-1, -2)
                     if top.any():
-                        part.hide(S, rows, -math.inf)
+                        part.fill_masked(S, rows, -math.inf)
                         S -= top
                     E = np.exp(S, out=S)
-                    part.hide(E, rows, 0)
+                    part.fill_masked(E, rows, 0)
                     G = G / total
-                if wanted[2]:
+                if needs_grad[2]:
                     gV = _add(gV, E.swapaxes(-1, -2) @ G)
-                if wanted[0] or wanted[1]:
+                if needs_grad[0] or needs_grad[1]:
                     gS = G @ part.V.swapaxes(-1, -2)
-                    along = np.einsum("...j,...j->...", gS, E)[..., None]
-                    gS -= along if keep else along / total
+                    projection = np.einsum("...j,...j->...", gS, E)[..., None]
+                    gS -= projection if keep else projection / total
                     gS *= E
-                if wanted[0]:
+                if needs_grad[0]:
                     np.multiply(gS @ part.K, scale, out=gq[0][*share.where, rows])
-                if wanted[1]:
+                if needs_grad[1]:
                     gK = _add(gK, gS.swapaxes(-1, -2) @ Q)
-            for whole, mine in ((gk, gK), (gv, gV)):
-                if mine is not None:
-                    whole[share.lane][share.where] = mine
+            for gradients, gradient in ((gk, gK), (gv, gV)):
+                if gradient is not None:
+                    gradients[share.accumulator][share.where] = gradient
 
         parallel_map(backward, range(len(shares)))
         return tuple(
@@ -117,19 +117,19 @@ def attention(
 
 
 def _add(total: Array | None, x: Array) -> Array:
-    """total + x, in place; x itself if there is no total yet."""
+    """total += x; x itself if there is no total yet."""
     if total is None:
         return x
     total += x
     return total
 
 
-def summed_attention(wanted: Wanted, x: Array, k: Array, c: Array, v: Array) -> tuple[Array, Pull]:
+def summed_attention(needs_grad: Flags, x: Array, k: Array, c: Array, v: Array) -> tuple[Array, Pull]:
     """y = Σⱼ softmax(x Kⱼᵀ + cⱼ) Vⱼ over the heads j, for x (B, n, d), k (B, h, m, d), c (B, h, m) and v (B, h, m, f)
 
-    The keys of all heads are the rows of one matrix (h m, d), so some queries need one product for all of their scores
-    and one for their answers.  Scores have the queries along their last axis: a softmax over a few keys then adds whole
-    rows, which NumPy does quickly, and not a few numbers in each of many rows, which it does slowly.
+    The keys of all heads are the rows of one matrix (h m, d), so a piece of queries needs one product for its scores
+    and one for its outputs.  The last axis of the scores is the queries: a softmax over a few keys then adds entire
+    rows, which is fast in NumPy, rather than a few elements in each of many rows, which is slow.
     """
     (B, n, d), (h, m, f) = x.shape, v.shape[1:]
     shares = few_key_shares(B, n, max(d, h * m))
@@ -144,7 +144,7 @@ def summed_attention(wanted: Wanted, x: Array, k: Array, c: Array, v: Array) -> 
         S = K[sets] @ x[share].swapaxes(1, 2)  # (sets, h m, rows)
         heads = by_heads(S)
         heads += c[sets][..., None]
-        if not _moderate(S):
+        if not _in_exp_range(S):
             heads -= heads.max(axis=2, keepdims=True)
         np.exp(S, out=S)
         heads /= heads.sum(axis=2, keepdims=True)
@@ -154,7 +154,7 @@ def summed_attention(wanted: Wanted, x: Array, k: Array, c: Array, v: Array) -> 
     parallel_map(forward, shares)
 
     def pull(g: Array) -> tuple[Array | None, ...]:
-        gx = np.empty(x.shape, x.dtype) if wanted[0] else None
+        gx = np.empty(x.shape, x.dtype) if needs_grad[0] else None
 
         def backward(share: tuple[slice, slice]) -> tuple[Array, Array, Array]:
             sets, rows = share
@@ -163,32 +163,32 @@ def summed_attention(wanted: Wanted, x: Array, k: Array, c: Array, v: Array) -> 
             heads = by_heads(gS)
             heads -= by_heads(gS * weights).sum(axis=2, keepdims=True)
             gS *= weights
-            if wanted[0]:
+            if needs_grad[0]:
                 np.matmul(gS.swapaxes(1, 2), K[sets], out=gx[share])
             return gS @ x[share], heads @ np.ones(heads.shape[-1], gS.dtype), weights @ G
 
         gk, gc, gv = np.zeros((B, h * m, d), x.dtype), np.zeros((B, h, m), x.dtype), np.zeros((B, h * m, f), x.dtype)
         for (sets, _), parts in zip(shares, parallel_map(backward, shares), strict=True):
-            for whole, part in zip((gk, gc, gv), parts, strict=True):
-                whole[sets] += part
+            for gradient, part in zip((gk, gc, gv), parts, strict=True):
+                gradient[sets] += part
         return gx, gk.reshape(B, h, m, d), gc, gv.reshape(B, h, m, f)
 
     return y, pull
 
 
-def _moderate(S: Array) -> bool:
-    """Whether all scores lie within ±30.
+def _in_exp_range(S: Array) -> bool:
+    """Whether all scores are within ±30, so that exp is safe without subtracting each query's maximum.
 
-    To subtract the largest score of each query keeps exp from overflowing, and its sum from being 0.  Between e⁻³⁰ and
-    e³⁰ there is no such danger, nothing needs to be subtracted, and two passes over the scores are saved.
+    Subtracting the maximum keeps exp from overflowing and its sum from being 0.  Neither can happen between e⁻³⁰ and
+    e³⁰, so the subtraction, and with it two passes over the scores, can be skipped.
     """
     return S.min() > -30 and S.max() < 30
 
 
 class Part:
-    """A share of the arrays, in memory of its own: strided heads would make NumPy's product fall off BLAS.
+    """Contiguous copies of a share's keys and values: NumPy would not use BLAS for products of strided heads.
 
-    As in the plain form, keys that nobody attends to and queries that attend to nobody are wiped: they may hold nan.
+    As in the plain version, keys that no query attends to and queries without keys are zeroed: they may contain nan.
     """
 
     def __init__(self, share: Share, k: Array, v: Array, mask: Array | None) -> None:
@@ -196,21 +196,21 @@ class Part:
         self.mask = None if mask is None else mask[share.where]
         self.K, self.V = np.ascontiguousarray(k[share.where]), np.ascontiguousarray(v[share.where])
         if mask is not None:
-            seen = self.mask.any(axis=-2)[..., None]
-            self.K, self.V = np.where(seen, self.K, 0), np.where(seen, self.V, 0)
+            attended = self.mask.any(axis=-2)[..., None]
+            self.K, self.V = np.where(attended, self.K, 0), np.where(attended, self.V, 0)
 
     def blocks(self) -> list[slice]:
-        """The queries of the share, a block at a time."""
+        """The blocks of the share's queries."""
         first, last, step = self.share.queries.start, self.share.queries.stop, self.share.rows
         return [slice(start, min(start + step, last)) for start in range(first, last, step)]
 
-    def hide(self, S: Array, rows: slice, value: float) -> None:
-        """Put the value where a key is hidden from a query of these rows."""
+    def fill_masked(self, S: Array, rows: slice, value: float) -> None:
+        """Set S to the value where a key is masked for a query in these rows."""
         if self.mask is not None:
             np.copyto(S, value, where=~self._mask(rows))
 
     def queries(self, x: Array, rows: slice, scale: float | None = None) -> Array:
-        """What x, which has a row for each query, has for these, scaled; zeros for a query that attends to nobody."""
+        """These rows of x, which has one row per query, scaled; zeros for queries that attend to no keys."""
         x = x[*self.share.where, rows]
         x = np.ascontiguousarray(x) if scale is None else np.multiply(x, scale, order="C")
         return x if self.mask is None else np.where(self._mask(rows).any(axis=-1, keepdims=True), x, 0)
@@ -219,8 +219,8 @@ class Part:
         return self.mask if self.mask.shape[-2] == 1 else self.mask[..., rows, :]
 
 
-def _sets_and_heads(x: Array, lead: tuple[int, ...]) -> Array:
-    """x (..., n, d), its leading dimensions broadcast, as (B, h, n, d)."""
+def _as_sets_and_heads(x: Array, lead: tuple[int, ...]) -> Array:
+    """x (..., n, d), with its leading dimensions broadcast, as (B, h, n, d)."""
     x = x if x.shape[:-2] == lead else np.broadcast_to(x, lead + x.shape[-2:])
     match len(lead):
         case 0:
@@ -231,6 +231,6 @@ def _sets_and_heads(x: Array, lead: tuple[int, ...]) -> Array:
 
 
 def _empty_heads(shape: tuple[int, int, int, int], dtype: np.dtype) -> Array:
-    """An array (B, h, n, d) in the memory of one (B, n, h, d): to join its heads will copy nothing."""
+    """An array (B, h, n, d) with the memory layout of (B, n, h, d), so that joining its heads needs no copy."""
     B, h, n, d = shape
     return np.empty((B, n, h, d), dtype).swapaxes(1, 2)

@@ -1,13 +1,13 @@
-"""Convolution and batch normalisation of images, some images at a time, each pixel's channels side by side in memory.
+"""Convolution and batch normalization, a few images at a time, with each pixel's channels contiguous in memory.
 
-Images are (N, channels, H, W) for whoever calls.  In memory they lie as (N, H, W, channels), and what is returned is a
-view of that with its axes in the usual order, so that a stack of layers turns nothing around: a pixel's channels are a
-row of a matrix, as in rows.py, and only what comes from outside is copied once.
+Callers see images as (N, channels, H, W).  In memory they are (N, H, W, channels), and results are views of that with
+the axes in the usual order, so that a stack of layers needs no transposes: a pixel's channels are a row of a matrix,
+as in rows.py, and only images from elsewhere are copied, once.
 
-The windows of a convolution are laid out for a few images, multiplied, and forgotten; backward lays them out again,
-which is a copy within the cache, where to keep them would take nine times the memory of the images (3 × 3 kernels).
+The windows of a convolution are built for a few images, multiplied and discarded.  Backward builds them again, which
+is a copy within the cache, whereas keeping them would take nine times the memory of the images (for 3 × 3 kernels).
 
-The plain forms are in ops/images.py.
+The plain versions are in ops/images.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import product
 import numpy as np
 
 from autograd.backend import Array, as_strided
-from autograd.fast.attach import Wanted, cpu_form
+from autograd.fast.attach import Flags, cpu_form
 from autograd.fast.pieces import image_shares, row_pieces
 from autograd.fast.rows import _ones, _sums, _zeros
 from autograd.ops import images as ops
@@ -26,12 +26,12 @@ from autograd.ops.images import pair
 from autograd.tape import Pull
 from autograd.threads import parallel_map
 
-Pair = tuple[int, int]  # along the rows and along the columns of an image
+Pair = tuple[int, int]  # along the rows and the columns of an image
 
 
 @cpu_form(ops.conv2d)
 def conv2d(
-    wanted: Wanted,
+    needs_grad: Flags,
     x: Array,
     weight: Array,
     bias: Array | None,
@@ -41,7 +41,7 @@ def conv2d(
 ) -> tuple[Array, Pull]:
     """y[n, o, r, c] = bias[o] + Σ over i, a, b of w[o, i, a, b] x[n, i, s r + a, s c + b], with zeros around x"""
     stride, padding = pair(stride), pair(padding)
-    x = np.ascontiguousarray(x.transpose(0, 2, 3, 1))  # no copy of what an op of this file has made
+    x = np.ascontiguousarray(x.transpose(0, 2, 3, 1))  # no copy if x is the result of an op in this file
     (N, H, W, C_in), (C_out, _, kh, kw), (sr, sc), (pr, pc) = x.shape, weight.shape, stride, padding
     R, C = (H + 2 * pr - kh) // sr + 1, (W + 2 * pc - kw) // sc + 1
     kernel = weight.transpose(2, 3, 1, 0).reshape(kh * kw * C_in, C_out)
@@ -61,13 +61,13 @@ def conv2d(
 
     def pull(g: Array) -> tuple[Array | None, ...]:
         g = np.ascontiguousarray(g.transpose(0, 2, 3, 1))
-        gx = np.empty(x.shape, x.dtype) if wanted[0] else None
-        turned = weight[:, :, ::-1, ::-1].transpose(2, 3, 0, 1).reshape(kh * kw * C_out, C_in)
+        gx = np.empty(x.shape, x.dtype) if needs_grad[0] else None
+        rotated = weight[:, :, ::-1, ::-1].transpose(2, 3, 0, 1).reshape(kh * kw * C_out, C_in)
 
         def gradient(flat: Array, g: Array) -> Array:
-            """Of some images: the gradients of all windows, each added where the window was cut."""
-            if stride == (1, 1) and pr < kh and pc < kw:  # the same sums, as a convolution of g with the kernel turned
-                return (_windows(g, (kh, kw), stride, (kh - 1 - pr, kw - 1 - pc)) @ turned).reshape(-1, H, W, C_in)
+            """For a few images: the gradients of all windows, each added at the window's position."""
+            if stride == (1, 1) and pr < kh and pc < kw:  # the same sums, as a convolution of g with a rotated kernel
+                return (_windows(g, (kh, kw), stride, (kh - 1 - pr, kw - 1 - pc)) @ rotated).reshape(-1, H, W, C_in)
             grows = (flat @ kernel.T).reshape(-1, R, C, kh, kw, C_in)
             gpadded = np.zeros((len(grows), H + 2 * pr, W + 2 * pc, C_in), x.dtype)
             for a, b in product(range(kh), range(kw)):  # pixel (a, b) of every window at once
@@ -75,63 +75,63 @@ def conv2d(
             return gpadded[:, pr : pr + H, pc : pc + W]
 
         def backward(share: list[slice]) -> tuple[Array | None, Array]:
-            gkernel, gbias = np.zeros(kernel.shape, x.dtype) if wanted[1] else None, np.zeros(C_out, x.dtype)
+            gkernel, gbias = np.zeros(kernel.shape, x.dtype) if needs_grad[1] else None, np.zeros(C_out, x.dtype)
             for images in share:
                 flat = g[images].reshape(-1, C_out)
                 gbias += _ones(flat) @ flat
-                if wanted[1]:
+                if needs_grad[1]:
                     gkernel += windows(images).T @ flat
-                if wanted[0]:
+                if needs_grad[0]:
                     gx[images] = gradient(flat, g[images])
             return gkernel, gbias
 
         gkernel, gbias = _sums(parallel_map(backward, shares))
-        gweight = gkernel.reshape(kh, kw, C_in, C_out).transpose(3, 2, 0, 1) if wanted[1] else None
-        return gx.transpose(0, 3, 1, 2) if wanted[0] else None, gweight, gbias
+        gweight = gkernel.reshape(kh, kw, C_in, C_out).transpose(3, 2, 0, 1) if needs_grad[1] else None
+        return gx.transpose(0, 3, 1, 2) if needs_grad[0] else None, gweight, gbias
 
     return y.transpose(0, 3, 1, 2), pull
 
 
 def _windows(x: Array, kernel: Pair, stride: Pair, padding: Pair) -> Array:
-    """What a kernel of that size sees of images (N, H, W, channels) with zeros around them: a row for each place.
+    """The windows of zero-padded images (N, H, W, channels), one per row.
 
-    A row is made of kh runs of kw pixels that lie side by side, which is why the copy is fast.
+    A row consists of kh contiguous runs of kw pixels, which makes the copy fast.
     """
     (N, H, W, channels), (kh, kw), (sr, sc), (pr, pc) = x.shape, kernel, stride, padding
     padded = np.zeros((N, H + 2 * pr, W + 2 * pc, channels), x.dtype)
     padded[:, pr : pr + H, pc : pc + W] = x
     R, C = (H + 2 * pr - kh) // sr + 1, (W + 2 * pc - kw) // sc + 1
-    image, row, column, number = padded.strides
-    runs = as_strided(padded, (N, R, C, kh, kw * channels), (image, row * sr, column * sc, row, number))
+    image, row, column, item = padded.strides
+    runs = as_strided(padded, (N, R, C, kh, kw * channels), (image, row * sr, column * sc, row, item))
     return runs.reshape(N * R * C, kh * kw * channels)
 
 
 def moments(x: Array, axis: int) -> tuple[Array, Array]:
     """Mean and (biased) variance of each channel.
 
-    Each piece has its own mean and squares around that; two pieces of n and m rows with means μ and ν then have the
-    squares of both, and n m / (n + m) · (μ − ν)² for the distance between them.
+    Each piece has its own mean and sum of squared deviations from it.  For two pieces of n and m rows with means μ and
+    ν, the combined sum is that of both plus n m / (n + m) · (μ − ν)².
     """
     x = _rows(x, axis)
 
     def of_piece(piece: slice) -> tuple[int, Array, Array]:
         rows = x[piece]
         mean = _ones(rows) @ rows / len(rows)
-        centred = rows - mean
-        return len(rows), mean, _ones(rows) @ np.square(centred, out=centred)
+        centered = rows - mean
+        return len(rows), mean, _ones(rows) @ np.square(centered, out=centered)
 
-    def joined(one: tuple, other: tuple) -> tuple[int, Array, Array]:
-        (n, mean, squares), (m, mean_, squares_) = one, other
-        apart = mean_ - mean
-        return n + m, mean + apart * (m / (n + m)), squares + squares_ + np.square(apart) * (n * m / (n + m))
+    def combined(first: tuple, second: tuple) -> tuple[int, Array, Array]:
+        (n, mean, squares), (m, mean_, squares_) = first, second
+        distance = mean_ - mean
+        return n + m, mean + distance * (m / (n + m)), squares + squares_ + np.square(distance) * (n * m / (n + m))
 
-    n, mean, squares = reduce(joined, parallel_map(of_piece, row_pieces(*x.shape)))
+    n, mean, squares = reduce(combined, parallel_map(of_piece, row_pieces(*x.shape)))
     return mean, squares / n
 
 
 @cpu_form(ops.batch_norm)
 def batch_norm(
-    wanted: Wanted,
+    needs_grad: Flags,
     x: Array,
     gamma: Array | None,
     beta: Array | None,
@@ -144,7 +144,7 @@ def batch_norm(
 ) -> tuple[Array, Pull]:
     """y = γ ⊙ x̂ + β, or max(γ ⊙ x̂ + β, 0),   x̂ = (x − μ) / √(σ² + ε)
 
-    gx = γ / √(σ² + ε) ⊙ (g − mean g − x̂ ⊙ mean(g ⊙ x̂)), the means over all rows: one pass for them, another for gx.
+    gx = γ / √(σ² + ε) ⊙ (g − mean g − x̂ ⊙ mean(g ⊙ x̂)), with means over all rows: one pass for them, one for gx.
     """
     mean, variance = (s.astype(x.dtype) for s in (statistics or moments(x, axis)))
     shape, x = np.moveaxis(x, axis, -1).shape, _rows(x, axis)
@@ -152,8 +152,8 @@ def batch_norm(
     def as_images(rows: Array) -> Array:
         return np.moveaxis(rows.reshape(shape), -1, axis)
 
-    inverse = 1 / np.sqrt(variance + eps)
-    scale = inverse if gamma is None else inverse * gamma
+    inverse_std = 1 / np.sqrt(variance + eps)
+    scale = inverse_std if gamma is None else inverse_std * gamma
     pieces = row_pieces(*x.shape)
     y = np.empty(x.shape, x.dtype)
     zeros = _zeros(pieces, y) if relu else None
@@ -167,37 +167,37 @@ def batch_norm(
             np.maximum(out, zeros[: len(out)], out=out)
 
     parallel_map(forward, pieces)
-    open_where = y if relu else None  # a function keeps alive all that it names
+    relu_output = y if relu else None  # a closure keeps every array it refers to alive
 
     def pull(g: Array) -> tuple[Array, Array, Array]:
         g = _rows(g, axis)
         gx = np.empty(x.shape, x.dtype)
 
         def sums(piece: slice) -> tuple[Array, Array]:
-            through = gx[piece]
-            np.multiply(g[piece], 1 if open_where is None else open_where[piece] > 0, out=through)
-            along = x[piece] - mean
-            along *= through
-            return _ones(along) @ along * inverse, _ones(through) @ through
+            masked_g = gx[piece]
+            np.multiply(g[piece], 1 if relu_output is None else relu_output[piece] > 0, out=masked_g)
+            centered = x[piece] - mean
+            centered *= masked_g
+            return _ones(centered) @ centered * inverse_std, _ones(masked_g) @ masked_g
 
         ggamma, gbeta = _sums(parallel_map(sums, pieces))
-        slope, offset = -scale * inverse * ggamma / len(x), -scale * gbeta / len(x)
+        x_factor, constant = -scale * inverse_std * ggamma / len(x), -scale * gbeta / len(x)
 
-        def rest(piece: slice) -> None:
+        def finish(piece: slice) -> None:
             out = gx[piece]
             out *= scale
             if not frozen:
-                along = x[piece] - mean
-                along *= slope
-                along += offset
-                out += along
+                centered = x[piece] - mean
+                centered *= x_factor
+                centered += constant
+                out += centered
 
-        parallel_map(rest, pieces)
+        parallel_map(finish, pieces)
         return as_images(gx), ggamma, gbeta
 
     return as_images(y), pull
 
 
 def _rows(x: Array, axis: int) -> Array:
-    """A row for each pixel: (N, channels, H, W) as (N H W, channels); a view if the channels lie side by side."""
+    """One row per pixel: (N, channels, H, W) as (N H W, channels); a view if the channels are contiguous."""
     return np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])

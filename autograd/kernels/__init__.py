@@ -1,18 +1,18 @@
-"""Kernels: what runs on a GPU in one launch where CuPy's own operations would take many.
+"""GPU kernels, each of which does in one launch what would take many of CuPy's own operations.
 
-A GPU computes so fast that two things decide: how often it is told to do something, and how many bytes go through its
-memory.  `y = x - x.mean(...)` is two launches and reads x twice.  A kernel does all the steps of a formula to a number,
-a row or a tile while that is in registers or in shared memory; between those and memory each array passes once.
+A GPU computes so fast that its speed depends on two things: the number of launches, and the number of bytes that pass
+through its memory.  `y = x - x.mean(...)` is two launches and reads x twice.  A kernel applies all steps of a formula
+to an element, a row or a tile while it is in registers or shared memory, so each array is read or written once.
 
-Each file holds a formula, how it is divided among threads, the bytes it saves, its NumPy reference and its CUDA text.
-CuPy has three forms of kernel, and all three are here, the simplest that will do:
+Each file contains a formula, how it is divided among threads, the bytes it saves, its NumPy reference and its CUDA
+source.  CuPy has three kinds of kernel, and each file uses the simplest that is sufficient:
 
-    ElementwiseKernel   one thread for each number of the output                bias, adam, pooling, mixture
-    ReductionKernel     a sum over some axes, of a formula in the inputs        bias, mixture
+    ElementwiseKernel   one thread per element of the output                    bias, adam, pooling, mixture
+    ReductionKernel     the sum over an axis of a formula in the inputs         bias, mixture
     RawModule           CUDA functions in files *.cu: shuffles, shared memory   softmax, norm, attention, pooling
 
-registry.py lists them; ops.py makes ops of them and attaches these to the plain ones (autograd/forms.py), which
-importing this package does.
+registry.py lists them; ops.py builds forms of the ops from them and attaches these (autograd/forms.py), which happens
+when this package is imported.
 """
 
 from autograd.kernels import ops

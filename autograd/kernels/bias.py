@@ -1,11 +1,11 @@
-"""The end of a linear layer: a bias, and perhaps a ReLU, added to a product in place; and the way back.
+"""The end of a linear layer: a bias and optionally a ReLU, applied to a product in place; and the gradients.
 
     y = p + b,   or   y = max(p + b, 0)             gp = g,   or   gp = g where y > 0          gb = Σ gp over the rows
 
-Threads: one for each number, in CuPy's ElementwiseKernel, and CuPy's own tree of sums in its ReductionKernel.
+Threads: one per element, in CuPy's ElementwiseKernel, and CuPy's tree reduction in its ReductionKernel.
 
-Bytes: p is read and written once, where + and maximum would do so twice and leave a second array.  Backward reads g
-and y once for gp and once for gb, and keeps no array of where y > 0.
+Bytes: p is read and written once, where + and maximum would do so twice and allocate a second array.  Backward reads g
+and y once for gp and once for gb, and needs no array for y > 0.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from autograd.kernels.registry import Elementwise, Reduction, kernel
 
 ADD = Elementwise("bias", "T b", "T y", "y += b")
 ADD_RELU = Elementwise("bias_relu", "T b", "T y", "y += b; if (y < 0) y = 0")
-OPEN = Elementwise("relu_backward", "T g, T y", "T gp", "gp = y > 0 ? g : T(0)")
+RELU_GRADIENT = Elementwise("relu_backward", "T g, T y", "T gp", "gp = y > 0 ? g : T(0)")
 SUM = Reduction("bias_backward", "T g", "g")
-SUM_OPEN = Reduction("bias_relu_backward", "T g, T y", "y > 0 ? g : T(0)")
+SUM_RELU = Reduction("bias_relu_backward", "T g, T y", "y > 0 ? g : T(0)")
 
 
 def forward_reference(p: Array, bias: Array | None, relu: bool) -> Array:
@@ -44,12 +44,12 @@ def bias_relu(p: Array, bias: Array | None, relu: bool) -> Array:
     return p
 
 
-@kernel(backward_reference, OPEN, sizes="any")
+@kernel(backward_reference, RELU_GRADIENT, sizes="any")
 def relu_backward(g: Array, y: Array) -> Array:
-    return OPEN(g, y)
+    return RELU_GRADIENT(g, y)
 
 
-@kernel(sum_reference, SUM, SUM_OPEN, sizes="any")
+@kernel(sum_reference, SUM, SUM_RELU, sizes="any")
 def bias_backward(g: Array, y: Array | None) -> Array:
     """gb (d,) from g (rows, d); y is the layer's output if it had a ReLU"""
-    return SUM(g, axis=0) if y is None else SUM_OPEN(g, y, axis=0)
+    return SUM(g, axis=0) if y is None else SUM_RELU(g, y, axis=0)

@@ -5,11 +5,11 @@
     g log πₖ = Σᵢ wᵢₖ,     gμₖ = Σᵢ wᵢₖ zᵢₖ / σₖ,     gσₖ = Σᵢ wᵢₖ (zᵢₖ² − 1) / σₖ,     gxᵢ = −Σₖ wᵢₖ zᵢₖ / σₖ
     with wᵢₖ = gᵢ rᵢₖ
 
-Threads: each of these sums is a ReductionKernel over inputs that broadcast to (…, n, k, D), an array that is never
-made.  log Σ is an ElementwiseKernel with one thread for each point, which goes over the k components and leaves r.
+Threads: each of these sums is a ReductionKernel over inputs that broadcast to (…, n, k, D), without allocating an array
+of that shape.  log Σ is an ElementwiseKernel with one thread per point, which loops over the k components and writes r.
 
-Bytes: x, μ, σ and r pass through memory, and nothing of the size n k D.  Two launches forward and at most four back,
-instead of several for each component.
+Bytes: x, μ, σ and r pass through memory, and nothing of size n k D.  Two launches forward and at most four backward,
+instead of several per component.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POSTERIOR = Elementwise(
     "raw T log_pi, T constant, int64 n, int64 k",
     "raw T r, T likelihood",
     """
-    // r holds log N(x; mu, sigma) of point i for each component, and leaves as the responsibilities
+    // on entry r holds log N(x; mu, sigma) of point i for each component, on exit the responsibilities
     const long long set = i / n;
     T top = r[i * k] + log_pi[set * k];
     for (long long j = 0; j < k; j++) {
@@ -62,13 +62,13 @@ def forward_reference(x: Array, log_pi: Array, mu: Array, sigma: Array) -> tuple
 
 
 def backward_reference(
-    g: Array, r: Array, x: Array, mu: Array, sigma: Array, wanted: tuple[bool, ...]
+    g: Array, r: Array, x: Array, mu: Array, sigma: Array, needs_grad: tuple[bool, ...]
 ) -> tuple[Array | None, ...]:
     w, (x, mu, sigma) = (g[..., None] * r)[..., None], _broadcasting(x, mu, sigma)
     z = (x - mu) / sigma
     gradients: tuple[Array, ...] = (-(w * z / sigma).sum(axis=-2), w[..., 0].sum(axis=-2), (w * z / sigma).sum(axis=-3))
     gradients += ((w * (z * z - 1) / sigma).sum(axis=-3),)
-    return tuple(gradient if wants else None for gradient, wants in zip(gradients, wanted, strict=True))
+    return tuple(gradient if needed else None for gradient, needed in zip(gradients, needs_grad, strict=True))
 
 
 @kernel(forward_reference, DISTANCE, POSTERIOR, sizes="any, with at least one component")
@@ -83,18 +83,18 @@ def mixture_forward(x: Array, log_pi: Array, mu: Array, sigma: Array) -> tuple[A
 
 @kernel(backward_reference, G_X, G_LOG_PI, G_MU, G_SIGMA, sizes="any")
 def mixture_backward(
-    g: Array, r: Array, x: Array, mu: Array, sigma: Array, wanted: tuple[bool, ...]
+    g: Array, r: Array, x: Array, mu: Array, sigma: Array, needs_grad: tuple[bool, ...]
 ) -> tuple[Array | None, ...]:
-    """gx, g log π, gμ and gσ, of which only those wanted are computed"""
-    all_of_it = (g[..., None, None], r[..., None], *_broadcasting(x, mu, sigma))
+    """gx, g log π, gμ and gσ; None for those not needed"""
+    arguments = (g[..., None, None], r[..., None], *_broadcasting(x, mu, sigma))
     return (
-        G_X(*all_of_it, axis=-2) if wanted[0] else None,
-        G_LOG_PI(g[..., None], r, axis=-2) if wanted[1] else None,
-        G_MU(*all_of_it, axis=-3) if wanted[2] else None,
-        G_SIGMA(*all_of_it, axis=-3) if wanted[3] else None,
+        G_X(*arguments, axis=-2) if needs_grad[0] else None,
+        G_LOG_PI(g[..., None], r, axis=-2) if needs_grad[1] else None,
+        G_MU(*arguments, axis=-3) if needs_grad[2] else None,
+        G_SIGMA(*arguments, axis=-3) if needs_grad[3] else None,
     )
 
 
 def _broadcasting(x: Array, mu: Array, sigma: Array) -> tuple[Array, Array, Array]:
-    """All three with the dimensions (..., n, k, D)."""
+    """All three with dimensions that broadcast to (..., n, k, D)."""
     return x[..., :, None, :], mu[..., None, :, :], sigma[..., None, :, :]

@@ -1,8 +1,8 @@
-"""Ops on a GPU, made of kernels, and attached to the plain ones.
+"""GPU forms of the ops, built from kernels.
 
-Every function takes `wanted`, whether the gradient of each input is wanted, then the arrays; it returns y and pull.
-A form serves CuPy arrays of one dtype that the kernels serve, where the condition beside it holds.  (That their shapes
-are right, the op has checked before.)
+Every function takes `needs_grad`, one boolean per input, then the arrays; it returns y and pull.
+A form serves CuPy arrays of one dtype that the kernels support, if its condition holds.  (The op has already checked
+their shapes.)
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from autograd.ops import softmax as plain_softmax
 from autograd.ops.reduce import axes_of
 from autograd.tape import Pull
 
-Wanted = Sequence[bool]
+Flags = Sequence[bool]
 
 
-def gpu_form(op: Any, where: Callable[..., bool]) -> Callable[[Any], Any]:
-    """Attach the decorated function to an op, where the condition on its arguments holds."""
+def gpu_form(op: Any, condition: Callable[..., bool]) -> Callable[[Any], Any]:
+    """Attach the decorated function to an op, for arguments that satisfy the condition."""
 
-    def serves(wanted: Wanted, first: Any, *others: Any, **settings: Any) -> bool:
+    def serves(needs_grad: Flags, first: Any, *others: Any, **settings: Any) -> bool:
         if not on_gpu(first) or first.dtype.name not in DTYPES:
             return False
-        alike = all(x is None or (on_gpu(x) and x.dtype == first.dtype) for x in others)
-        return alike and where(first, *others, **settings)
+        same_dtype = all(x is None or (on_gpu(x) and x.dtype == first.dtype) for x in others)
+        return same_dtype and condition(first, *others, **settings)
 
     return form_of(op, "compute", serves=serves)
 
 
 @gpu_form(plain_softmax.softmax, lambda x, axis=-1, mask=None: axis in (-1, x.ndim - 1))
 @new_gradients
-def softmax(wanted: Wanted, x: Array, *, axis: int = -1, mask: Array | None = None) -> tuple[Array, Pull]:
+def softmax(needs_grad: Flags, x: Array, *, axis: int = -1, mask: Array | None = None) -> tuple[Array, Pull]:
     """y = softmax(x) over the last axis"""
     y = softmax_forward(x, mask)
     return y, lambda g: (softmax_backward(y, g),)
@@ -55,13 +55,13 @@ def softmax(wanted: Wanted, x: Array, *, axis: int = -1, mask: Array | None = No
 
 @gpu_form(linalg.matmul, lambda x, y: min(x.ndim, y.ndim) > 1)
 @new_gradients
-def matmul(wanted: Wanted, x: Array, y: Array) -> tuple[Array, Pull]:
+def matmul(needs_grad: Flags, x: Array, y: Array) -> tuple[Array, Pull]:
     """z = x y for batches of matrices"""
 
     def pull(g: Array) -> tuple[Array | None, ...]:
         return (
-            products.matmul(g, y.swapaxes(-1, -2)) if wanted[0] else None,
-            products.matmul(x.swapaxes(-1, -2), g) if wanted[1] else None,
+            products.matmul(g, y.swapaxes(-1, -2)) if needs_grad[0] else None,
+            products.matmul(x.swapaxes(-1, -2), g) if needs_grad[1] else None,
         )
 
     return products.matmul(x, y), pull
@@ -69,22 +69,22 @@ def matmul(wanted: Wanted, x: Array, y: Array) -> tuple[Array, Pull]:
 
 @gpu_form(nn.linear, lambda x, weight, bias: x.size and weight.size)
 @new_gradients
-def linear(wanted: Wanted, x: Array, weight: Array, bias: Array | None, *, relu: bool = False) -> tuple[Array, Pull]:
+def linear(needs_grad: Flags, x: Array, weight: Array, bias: Array | None, *, relu: bool = False) -> tuple[Array, Pull]:
     """y = x W + b, or max(x W + b, 0)"""
     shape, (d_in, d_out) = x.shape, weight.shape
     x = x.reshape(-1, d_in)
     y = x @ weight
     if relu or bias is not None:
         y = bias_relu(y, bias, relu)
-    kept = y if relu else None
+    relu_output = y if relu else None
 
     def pull(g: Array) -> tuple[Array | None, ...]:
         g = g.reshape(-1, d_out)
-        gp = g if kept is None else relu_backward(g, kept)
+        gp = g if relu_output is None else relu_backward(g, relu_output)
         return (
-            (gp @ weight.T).reshape(shape) if wanted[0] else None,
-            x.T @ gp if wanted[1] else None,
-            bias_backward(g, kept) if wanted[2] else None,
+            (gp @ weight.T).reshape(shape) if needs_grad[0] else None,
+            x.T @ gp if needs_grad[1] else None,
+            bias_backward(g, relu_output) if needs_grad[2] else None,
         )
 
     return y.reshape(*shape[:-1], d_out), pull
@@ -92,27 +92,27 @@ def linear(wanted: Wanted, x: Array, weight: Array, bias: Array | None, *, relu:
 
 @gpu_form(nn.layer_norm, lambda x, *vectors, eps=0.0: x.ndim and 0 < x.shape[-1] <= WIDEST)
 def layer_norm(
-    wanted: Wanted, x: Array, gamma: Array | None, beta: Array | None, plus: Array | None = None, *, eps: float = 1e-5
+    needs_grad: Flags, x: Array, gamma: Array | None, beta: Array | None, r: Array | None = None, *, eps: float = 1e-5
 ) -> tuple[Array, Pull]:
-    """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + plus"""
+    """y = γ ⊙ ŝ + β, with ŝ the normalized rows of s = x + r"""
     shape, d = x.shape, x.shape[-1]
-    rows = [None if z is None else z.reshape(-1, d) for z in (x, plus)]
-    y, normal, inverse, _ = norm_forward(*rows, None, gamma, beta, False, eps)
-    of_a_sum = plus is not None
+    rows = [None if z is None else z.reshape(-1, d) for z in (x, r)]
+    y, normalized, inverse_std, _ = norm_forward(*rows, None, gamma, beta, False, eps)
+    has_r = r is not None
 
     def pull(g: Array) -> tuple[Array, ...]:
-        gs, _, sums = norm_backward(g.reshape(-1, d), normal, inverse, gamma, None)
+        gs, _, sums = norm_backward(g.reshape(-1, d), normalized, inverse_std, gamma, None)
         gs = gs.reshape(shape)
         gradients = gs, sums[0], sums[1]
-        return (*gradients, gs) if of_a_sum else gradients
+        return (*gradients, gs) if has_r else gradients
 
-    pull.new = not of_a_sum  # type: ignore[attr-defined]
+    pull.new = not has_r  # type: ignore[attr-defined]
     return y.reshape(shape), pull
 
 
 @new_gradients
 def residual_norm(
-    wanted: Wanted,
+    needs_grad: Flags,
     x: Array,
     z: Array,
     weight: Array,
@@ -123,18 +123,18 @@ def residual_norm(
     relu: bool,
     eps: float,
 ) -> tuple[Array, Pull]:
-    """y = γ ⊙ ŝ + β, with ŝ the normalised rows of s = x + z W + b, or of s = x + max(z W + b, 0)"""
+    """y = γ ⊙ ŝ + β, with ŝ the normalized rows of s = x + z W + b, or of s = x + max(z W + b, 0)"""
     d_in, d = weight.shape
     shape = (*z.shape[:-1], d)
     x, z = array_module(x).broadcast_to(x, shape), z.reshape(-1, d_in)
-    y, normal, inverse, opened = norm_forward(x.reshape(-1, d), z @ weight, bias, gamma, beta, relu, eps)
+    y, normalized, inverse_std, relu_mask = norm_forward(x.reshape(-1, d), z @ weight, bias, gamma, beta, relu, eps)
 
     def pull(g: Array) -> tuple[Array | None, ...]:
-        gs, gp, sums = norm_backward(g.reshape(-1, d), normal, inverse, gamma, opened)
+        gs, gp, sums = norm_backward(g.reshape(-1, d), normalized, inverse_std, gamma, relu_mask)
         return (
             gs.reshape(shape),
-            (gp @ weight.T).reshape(*shape[:-1], d_in) if wanted[1] else None,
-            z.T @ gp if wanted[2] else None,
+            (gp @ weight.T).reshape(*shape[:-1], d_in) if needs_grad[1] else None,
+            z.T @ gp if needs_grad[2] else None,
             sums[2],
             sums[0],
             sums[1],
@@ -144,8 +144,8 @@ def residual_norm(
 
 
 @gpu_form(nn.split_heads, lambda x, heads: True)
-def split_heads(wanted: Wanted, x: Array, *, heads: int) -> tuple[Array, Pull]:
-    """(..., n, d) -> (..., h, n, d/h), a view: the kernels read heads as they lie"""
+def split_heads(needs_grad: Flags, x: Array, *, heads: int) -> tuple[Array, Pull]:
+    """(..., n, d) -> (..., h, n, d/h), a view: the kernels accept strided heads"""
     *lead, n, d = x.shape
     return x.reshape(*lead, n, heads, d // heads).swapaxes(-2, -3), lambda g: (g.swapaxes(-2, -3).reshape(x.shape),)
 
@@ -157,48 +157,48 @@ def _head_fits(q: Array, k: Array, v: Array, **settings: Any) -> bool:
 @gpu_form(nn.attention, _head_fits)
 @new_gradients
 def attention(
-    wanted: Wanted, q: Array, k: Array, v: Array, *, mask: Array | None = None, scale: float | None = None
+    needs_grad: Flags, q: Array, k: Array, v: Array, *, mask: Array | None = None, scale: float | None = None
 ) -> tuple[Array, Pull]:
     """O = softmax(scale · Q Kᵀ) V for q (..., n, e), k (..., m, e), v (..., m, f), a mask that broadcasts, or None"""
-    mask = None if mask is None else nn.mask_of_scores(mask, q, k)
+    mask = None if mask is None else nn.score_mask(mask, q, k)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     xp = array_module(q)
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-    seen, pairs = _masks(mask, lead, k.shape[-2], q.shape[-2])
-    q, k, v = (_sets_and_heads(x, lead, x.shape[-2:]) for x in (q, k, v))
-    given = (q, k, v, seen, pairs, scale)
-    o, L = attention_forward(*given)
+    key_mask, pair_mask = _masks(mask, lead, k.shape[-2], q.shape[-2])
+    q, k, v = (_as_sets_and_heads(x, lead, x.shape[-2:]) for x in (q, k, v))
+    inputs = (q, k, v, key_mask, pair_mask, scale)
+    o, L = attention_forward(*inputs)
 
     def pull(g: Array) -> tuple[Array, ...]:
-        gradients = attention_backward(*given, o, L, _sets_and_heads(g, lead, o.shape[2:]))
+        gradients = attention_backward(*inputs, o, L, _as_sets_and_heads(g, lead, o.shape[2:]))
         return tuple(x.reshape(*lead, *x.shape[2:]) for x in gradients)
 
     return xp.reshape(o, (*lead, *o.shape[2:])), pull
 
 
 def _masks(mask: Array | None, lead: tuple[int, ...], m: int, n: int) -> tuple[Array | None, Array | None]:
-    """Which keys are seen by anybody, (B, h, m), and, if that is not all there is to say, by whom: (B, h, n, m)."""
+    """Which keys any query attends to, (B, h, m), and, if queries differ, which keys each attends to, (B, h, n, m)."""
     if mask is None:
         return None, None
     if mask.shape[-2] == 1:
-        return _sets_and_heads(mask[..., 0, :], lead, (m,)), None
-    return _sets_and_heads(mask.any(axis=-2), lead, (m,)), _sets_and_heads(mask, lead, (n, m))
+        return _as_sets_and_heads(mask[..., 0, :], lead, (m,)), None
+    return _as_sets_and_heads(mask.any(axis=-2), lead, (m,)), _as_sets_and_heads(mask, lead, (n, m))
 
 
-def _sets_and_heads(x: Array, lead: tuple[int, ...], rest: tuple[int, ...]) -> Array:
-    """x broadcast to the leading dimensions and the rest, with the leading ones as two: sets and heads."""
+def _as_sets_and_heads(x: Array, lead: tuple[int, ...], rest: tuple[int, ...]) -> Array:
+    """x broadcast to (*lead, *rest), with the leading dimensions reshaped to two: sets and heads."""
     x = array_module(x).broadcast_to(x, (*lead, *rest))
     return x.reshape(math.prod(lead[:-1]), lead[-1] if lead else 1, *rest)
 
 
 @gpu_form(pooling.max_pool, lambda x, axis=-2, mask=None: True)
 @new_gradients
-def max_pool(wanted: Wanted, x: Array, *, axis: int = -2, mask: Array | None = None) -> tuple[Array, Pull]:
-    """y = max x over an axis, of the elements present"""
+def max_pool(needs_grad: Flags, x: Array, *, axis: int = -2, mask: Array | None = None) -> tuple[Array, Pull]:
+    """y = max x over the valid elements of an axis"""
     (axis,) = axes_of(x, axis)
     shape, n = x.shape, x.shape[axis]
     inside = math.prod(shape[axis + 1 :])
-    sets = math.prod(shape[:axis])  # not -1, which an empty array leaves open
+    sets = math.prod(shape[:axis])  # not -1, which is ambiguous for an empty array
     x, mask = x.reshape(sets, n, inside), None if mask is None else mask.reshape(sets, n)
     y, arg, ties = max_pool_forward(x, mask)
 
@@ -211,8 +211,8 @@ def max_pool(wanted: Wanted, x: Array, *, axis: int = -2, mask: Array | None = N
 @gpu_form(loss.gaussian_mixture_log_likelihood, lambda x, log_pi, mu, sigma: mu.shape[-2] > 0)
 @new_gradients
 def gaussian_mixture_log_likelihood(
-    wanted: Wanted, x: Array, log_pi: Array, mu: Array, sigma: Array
+    needs_grad: Flags, x: Array, log_pi: Array, mu: Array, sigma: Array
 ) -> tuple[Array, Pull]:
     """ℓᵢ = log Σₖ πₖ N(xᵢ; μₖ, diag σₖ²)"""
     likelihood, r = mixture_forward(x, log_pi, mu, sigma)
-    return likelihood, lambda g: mixture_backward(g, r, x, mu, sigma, tuple(wanted))
+    return likelihood, lambda g: mixture_backward(g, r, x, mu, sigma, tuple(needs_grad))

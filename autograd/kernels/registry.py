@@ -1,10 +1,10 @@
-"""The list of all kernels, and the three kinds of CUDA text that they are made of.
+"""The list of all kernels, and the three kinds of CUDA source that they are made of.
 
-A kernel is a function of CuPy arrays that launches something, entered here together with its NumPy reference: a
+A kernel is a function of CuPy arrays that launches CUDA code, registered here together with its NumPy reference: a
 function of NumPy arrays with the same parameters and the same results up to rounding.  The reference is the
-specification; the tests hold one against the other.
+specification; the tests compare the two.
 
-CUDA text becomes a CuPy object when it is first called, so that nothing here needs CuPy to be imported.
+CUDA source becomes a CuPy object on the first call, so that nothing here needs CuPy to be imported.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ import numpy as np
 
 from autograd.backend import Array, gpu, on_gpu
 
-DTYPES = {"float32": "float", "float64": "double"}  # what every kernel serves, and what CUDA calls it
-NOTHING = np.uintp(0)  # in place of an array that is not given: the null pointer
+DTYPES = {"float32": "float", "float64": "double"}  # the dtypes every kernel supports, with their CUDA names
+NULL = np.uintp(0)  # the null pointer, in place of an array that is not given
 
 
-# ---- CUDA text ------------------------------------------------------------------------------------------------------
+# ---- CUDA source ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Elementwise:
-    """One thread for each number of the output; inputs broadcast.  T stands for the dtype of the arrays."""
+    """One thread per element of the output; inputs broadcast.  T stands for the dtype of the arrays."""
 
     name: str
     inputs: str
     outputs: str
     operation: str
-    scalars: tuple[str, ...] = ()  # the inputs that are numbers
+    scalars: tuple[str, ...] = ()  # the inputs that are scalars
 
     @functools.cached_property
-    def built(self) -> Any:
+    def compiled(self) -> Any:
         return gpu().ElementwiseKernel(self.inputs, self.outputs, self.operation, self.name)
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.built(*arguments)
+        return self.compiled(*arguments)
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """The sum over some axes of a formula in the inputs, which broadcast; no array of the formula's values is made."""
+    """The sum over an axis of a formula in the inputs, which broadcast; the formula's values are never stored."""
 
     name: str
     inputs: str
@@ -54,40 +54,40 @@ class Reduction:
     finish: str = "result = a"
 
     @functools.cached_property
-    def built(self) -> Any:
+    def compiled(self) -> Any:
         return gpu().ReductionKernel(self.inputs, "T result", self.formula, "a + b", self.finish, "0", self.name)
 
     def __call__(self, *arguments: Any, axis: int) -> Any:
-        return self.built(*arguments, axis=axis)
+        return self.compiled(*arguments, axis=axis)
 
 
 @dataclass(frozen=True)
 class Raw:
     """CUDA C++ with templates: functions<T, ...>, each compiled for the template arguments it is first called with."""
 
-    files: tuple[str, ...]  # in this folder, read one after the other
-    instances: Callable[[str], list[str]]  # from a dtype to the functions that are called, for tests that compile all
+    files: tuple[str, ...]  # in this folder, concatenated in order
+    instances: Callable[[str], list[str]]  # from a dtype to the functions that are called, so that tests compile all
 
     @functools.cached_property
-    def text(self) -> str:
+    def source(self) -> str:
         folder = importlib.resources.files("autograd.kernels")
         return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in self.files)
 
     def __call__(self, function: str, blocks: int, threads: int, arguments: Sequence[Any], shared: int = 0) -> None:
-        """Launch "softmax_forward<float>" in so many blocks of so many threads, with so many bytes shared by each."""
-        if blocks:  # an empty grid is an error in CUDA, and nothing to do for us
-            _compiled(self.text, function)((blocks,), (threads,), tuple(arguments), shared_mem=shared)
+        """Launch a function such as "softmax_forward<float>", with `shared` bytes of shared memory per block."""
+        if blocks:  # an empty grid is an error in CUDA
+            _compiled(self.source, function)((blocks,), (threads,), tuple(arguments), shared_mem=shared)
 
 
 @functools.cache
-def _compiled(text: str, function: str) -> Any:
-    module = gpu().RawModule(code=text, options=("--std=c++17",), name_expressions=[function])
+def _compiled(source: str, function: str) -> Any:
+    module = gpu().RawModule(code=source, options=("--std=c++17",), name_expressions=[function])
     return module.get_function(function)
 
 
-def fields(*numbers: int) -> np.ndarray:
-    """Whole numbers as one argument: a struct of long longs, passed by value."""
-    return np.array(numbers, dtype=np.int64).view(f"V{8 * len(numbers)}")
+def int64_struct(*values: int) -> np.ndarray:
+    """Integers as one argument: a struct of long longs, passed by value."""
+    return np.array(values, dtype=np.int64).view(f"V{8 * len(values)}")
 
 
 def cuda_name(x: Array) -> str:
@@ -95,9 +95,9 @@ def cuda_name(x: Array) -> str:
     return DTYPES[x.dtype.name]
 
 
-def or_nothing(x: Array | None) -> Any:
-    """The array without gaps, as the kernels read it; the null pointer if there is none."""
-    return NOTHING if x is None else gpu().ascontiguousarray(x)
+def or_null(x: Array | None) -> Any:
+    """The array as a contiguous one, which the kernels require; the null pointer if there is none."""
+    return NULL if x is None else gpu().ascontiguousarray(x)
 
 
 # ---- the list -------------------------------------------------------------------------------------------------------
@@ -105,40 +105,40 @@ def or_nothing(x: Array | None) -> Any:
 
 @dataclass(frozen=True)
 class Kernel:
-    """An entry of the list."""
+    """An entry in the list of kernels."""
 
     name: str
     launch: Callable[..., Any]  # of CuPy arrays
     reference: Callable[..., Any]  # of NumPy arrays: what launch must return
     code: tuple[Elementwise | Reduction | Raw, ...]
-    sizes: str  # that it serves
-    dtypes: tuple[str, ...] = tuple(DTYPES)  # likewise
-    in_place: int = 0  # how many of its first arguments it overwrites with its results
+    sizes: str  # the supported sizes
+    dtypes: tuple[str, ...] = tuple(DTYPES)  # the supported dtypes
+    in_place: int = 0  # how many of its first arguments are overwritten with its results
 
 
 KERNELS: dict[str, Kernel] = {}
 
 
-def perform(kernel: Kernel, *arguments: Any) -> Any:
-    """Run a kernel.  All of them pass here, so that a device without CUDA can put the reference in their place."""
+def run_kernel(kernel: Kernel, *arguments: Any) -> Any:
+    """Run a kernel.  All kernels run through here, so that tests without CUDA can substitute their references."""
     with next(
         x for x in arguments if on_gpu(x)
-    ).device:  # a raw kernel runs on the current GPU, wherever its arrays are
+    ).device:  # a raw kernel runs on the current GPU, even if its arrays are on another
         return kernel.launch(*arguments)
 
 
 def kernel(
     reference: Callable[..., Any], *code: Elementwise | Reduction | Raw, sizes: str, in_place: int = 0
 ) -> Callable[..., Any]:
-    """Enter the decorated function, which launches the code, in the list of kernels."""
+    """Register the decorated function, which launches the code, in the list of kernels."""
 
-    def enter(launch: Callable[..., Any]) -> Callable[..., Any]:
+    def register(launch: Callable[..., Any]) -> Callable[..., Any]:
         entry = KERNELS[launch.__name__] = Kernel(launch.__name__, launch, reference, code, sizes, in_place=in_place)
 
         @functools.wraps(launch)
         def run(*arguments: Any) -> Any:
-            return perform(entry, *arguments)
+            return run_kernel(entry, *arguments)
 
         return run
 
-    return enter
+    return register

@@ -1,16 +1,16 @@
-"""Softmax over rows of which some numbers may be hidden, and its gradient.
+"""Softmax over rows with an optional mask, and its gradient.
 
-    y = eˣ / Σ eˣ over what is present, 0 where hidden          gx = y ⊙ (g − Σ g ⊙ y)
+    y = eˣ / Σ eˣ over unmasked elements, 0 where masked          gx = y ⊙ (g − Σ g ⊙ y)
 
-Threads: a warp (32 threads that run together) for each row; lane i takes the numbers i, i + 32, …, and what the lanes
-have found is joined by shuffles, which pass registers from lane to lane.
+Threads: one warp (32 threads that run together) per row; lane i takes the elements i, i + 32, …, and the lanes' results
+are combined by shuffles, which pass registers from lane to lane.
 
-Forward goes over a row twice: first for its largest number and Σ e^(x − largest) together, by the rule
+Forward makes two passes over a row: the first computes its maximum and Σ e^(x − maximum) together, by the rule
 
-    (t, s) and (t', s')  join to  (u, s e^(t − u) + s' e^(t' − u))  with u = max(t, t'),
+    (t, s) and (t', s')  combine to  (u, s e^(t − u) + s' e^(t' − u))  with u = max(t, t'),
 
-then to write y.  Bytes: x is read twice, the second time mostly from the cache, and y written once, where CuPy's own
-where, max, subtract, exp, sum and divide pass over the array eleven times.  Backward reads y and g and writes gx.
+and the second writes y.  Bytes: x is read twice, the second time mostly from the cache, and y written once, where
+CuPy's where, max, subtract, exp, sum and divide make eleven passes.  Backward reads y and g and writes gx.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from __future__ import annotations
 import numpy as np
 
 from autograd.backend import Array, array_module
-from autograd.kernels.registry import DTYPES, Raw, cuda_name, kernel, or_nothing
+from autograd.kernels.registry import DTYPES, Raw, cuda_name, kernel, or_null
 
-WARPS = 4  # in a block: rows that share nothing but their launch
+WARPS = 4  # in a block, one row each
 
 CODE = Raw(
     ("warp.cu", "softmax.cu"),
@@ -29,8 +29,7 @@ CODE = Raw(
 
 
 def forward_reference(x: Array, mask: Array | None) -> Array:
-    present = np.ones(x.shape, bool) if mask is None else np.broadcast_to(mask, x.shape)
-    x = np.where(present, x, -np.inf)
+    x = x if mask is None else np.where(mask, x, -np.inf)
     top = x.max(axis=-1, keepdims=True, initial=-np.inf)
     e = np.exp(x - np.where(top == -np.inf, 0, top))
     total = e.sum(axis=-1, keepdims=True)
@@ -48,7 +47,7 @@ def softmax_forward(x: Array, mask: Array | None) -> Array:
     x = xp.ascontiguousarray(x)
     mask = None if mask is None else xp.ascontiguousarray(xp.broadcast_to(mask, x.shape))
     y = xp.empty_like(x)
-    _launch("softmax_forward", x, x, or_nothing(mask), y)
+    _launch("softmax_forward", x, x, or_null(mask), y)
     return y
 
 

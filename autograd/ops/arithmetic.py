@@ -1,7 +1,6 @@
-"""Arithmetic, and choosing between numbers.
+"""Arithmetic, and choosing between values.
 
-Where shapes differ they broadcast, as in NumPy.  No derivative here needs to think of that: backward sums the gradients
-of copies (tape.py).
+Shapes broadcast as in NumPy.  The derivatives here can ignore that: backward sums the gradients of copies (tape.py).
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ def negative(x: Array) -> Result:
 def power(x: Array, y: Array) -> Result:
     """z = xʸ          gx = g y xʸ⁻¹,   gy = g z log x
 
-    At the two places where these read 0 · ∞ the limit is meant: gx = 0 where y = 0, and gy = 0 where x = 0.
+    In the two cases of 0 · ∞ the limit is taken: gx = 0 where y = 0, and gy = 0 where x = 0.
     """
     xp = array_module(x, y)
     if not backend.is_array(x) or x.dtype.kind == "b":
-        x = xp.asarray(x, dtype=y.dtype)  # 2 ** y: the logarithm of a Python number, or boolean, would be float64
+        x = xp.asarray(x, dtype=y.dtype)  # 2 ** y: the log of a Python number or boolean would be float64
     if backend.is_array(y) and y.dtype.kind == "b":
         y = y.astype(x.dtype)
     z = x**y
 
     def gx(g: Array) -> Array:
-        number = isinstance(y, int | float) and y != 0  # x ** 2, nearly always: nothing to look out for
-        base = x if number else xp.where(xp.asarray(y == 0), 1, x)
+        never_zero = isinstance(y, int | float) and y != 0  # x ** 2, the usual case: no 0 · ∞ to avoid
+        base = x if never_zero else xp.where(xp.asarray(y == 0), 1, x)
         return g * y * base ** (y - 1)
 
     return z, (gx, lambda g: g * z * xp.log(xp.where(x == 0, 1, x)))
@@ -79,6 +78,6 @@ def minimum(x: Array, y: Array) -> Result:
 
 @op
 def where(condition: Array, x: Array, y: Array) -> Result:
-    """z = x where the condition holds, y elsewhere; each receives g where it was chosen and 0 where not"""
+    """z = x where the condition holds, y elsewhere; each receives g where it was chosen and 0 elsewhere"""
     xp = array_module(condition, x, y)
     return xp.where(condition, x, y), (None, lambda g: xp.where(condition, g, 0), lambda g: xp.where(condition, 0, g))

@@ -1,4 +1,4 @@
-"""Functions of a single number, applied to each element; and the same numbers in another dtype or on another device."""
+"""Elementwise functions, and conversions to another dtype or device."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tanh(x: Array) -> Result:
 
 @op
 def sigmoid(x: Array) -> Result:
-    """y = σ(x) = 1 / (1 + e⁻ˣ)          gx = g ⊙ σ(x) σ(−x), as 1 − σ(x) has no digits left where σ(x) is nearly 1"""
+    """y = σ(x) = 1 / (1 + e⁻ˣ)          gx = g ⊙ σ(x) σ(−x), since 1 − σ(x) loses all precision where σ(x) is near 1"""
     y = logistic(x)
     return y, lambda g: g * y * logistic(-x)
 
@@ -74,12 +74,12 @@ def clip(x: Array, *, low: float | None = None, high: float | None = None) -> Re
 @op
 def astype(x: Array, *, dtype: Any) -> Result:
     """y = x in another dtype          gx = g in x's dtype"""
-    before = x.dtype  # the dtype alone, so that backward does not keep x alive
-    return x.astype(dtype), lambda g: g.astype(before)
+    original = x.dtype  # only the dtype, so that backward does not keep x alive
+    return x.astype(dtype), lambda g: g.astype(original)
 
 
 @op
 def to_device(x: Array, *, device: str) -> Result:
     """y = x on another device          gx = g on x's device"""
-    home = backend.device_of(x)
-    return backend.to_device(x, device), lambda g: backend.to_device(g, home)
+    original = backend.device_of(x)
+    return backend.to_device(x, device), lambda g: backend.to_device(g, original)

@@ -1,4 +1,4 @@
-"""Convolution of images, and the normalisation of batches that goes with it."""
+"""Convolution of images, and batch normalization."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _check_conv2d(x: Array, weight: Array, bias: Array | None, *, stride: Any = 
         raise ValueError(f"expected a stride of at least 1 and a padding of at least 0, given {stride}, {padding}")
     (H, W), (kh, kw) = (x.shape[2] + 2 * pr, x.shape[3] + 2 * pc), weight.shape[2:]
     if kh > H or kw > W:
-        raise ValueError(f"the kernel of {kh}×{kw} is larger than the padded image of {H}×{W}")
+        raise ValueError(f"the {kh}×{kw} kernel is larger than the {H}×{W} padded image")
 
 
 @op
@@ -35,9 +35,9 @@ def conv2d(
 ) -> Result:
     """y[n, o, r, c] = bias[o] + Σ over i, a, b of w[o, i, a, b] x[n, i, s r + a, s c + b]
 
-    x is (N, C_in, H, W), w (C_out, C_in, kh, kw), y (N, C_out, R, C), with zeros around x as the padding says.  Every
-    window of x is laid out as a row ("im2col"), and the convolution is the product of these rows with w:
-    y = rows wᵀ,   gw = gᵀ rows,   grows = g w,   and gx adds each window's gradient back where the window was cut.
+    x is (N, C_in, H, W), w (C_out, C_in, kh, kw), y (N, C_out, R, C), with `padding` zeros around x.  Every window of x
+    becomes a row of a matrix ("im2col"), and the convolution is the product of this matrix with w:
+    y = rows wᵀ,   gw = gᵀ rows,   grows = g w,   and gx adds each window's gradient at the window's position.
     """
     xp = array_module(x)
     (sr, sc), (pr, pc) = pair(stride), pair(padding)
@@ -48,7 +48,7 @@ def conv2d(
 
     image, channel, row, column = padded.strides
     windows = as_strided(padded, (N, R, C, C_in, kh, kw), (image, row * sr, column * sc, channel, row, column))
-    rows = windows.reshape(N * R * C, C_in * kh * kw)  # a copy: each pixel stands in up to kh · kw rows
+    rows = windows.reshape(N * R * C, C_in * kh * kw)  # a copy: each pixel appears in up to kh · kw rows
     kernel = weight.reshape(C_out, C_in * kh * kw)
     y = rows @ kernel.T
     y = y if bias is None else y + bias
@@ -72,12 +72,12 @@ def conv2d(
 
 
 def pair(value: int | tuple[int, int]) -> tuple[int, int]:
-    """The same along the rows and the columns of an image, unless a pair is given."""
+    """A pair of values for the rows and columns of an image; a single value is used for both."""
     return (value, value) if isinstance(value, int) else (value[0], value[1])
 
 
 def moments(x: Array, axis: int) -> tuple[Array, Array]:
-    """Mean and (biased) variance of each channel, the channels lying along an axis."""
+    """Mean and (biased) variance of each channel, with the channels along the given axis."""
     others = tuple(a for a in range(x.ndim) if a not in axes_of(x, axis))
     if x.size == 0:
         raise ValueError("the statistics of an empty batch are not defined")
@@ -90,7 +90,7 @@ def _check_batch_norm(
     (channels,) = (x.shape[a] for a in axes_of(x, axis))
     for vector in (gamma, beta, *(statistics or ())):
         if vector is not None and vector.shape != (channels,):
-            raise ValueError(f"expected a number for each of {channels} channels, given {vector.shape}")
+            raise ValueError(f"expected one value for each of {channels} channels, given shape {vector.shape}")
 
 
 @op
@@ -107,26 +107,26 @@ def batch_norm(
 ) -> Result:
     """y = γ ⊙ x̂ + β,   x̂ = (x − μ) / √(σ² + ε), with μ, σ² of each channel along the axis
 
-    statistics = (μ, σ²) are the batch's own moments(x, axis) unless given.  If frozen they are constants, as in
-    evaluation; otherwise they count as functions of x, and the gradient is that of layer_norm with other axes.
+    statistics = (μ, σ²) defaults to moments(x, axis) of the batch.  If frozen, they are constants, as in evaluation;
+    otherwise they are treated as functions of x, and the gradient is that of layer_norm over other axes.
     """
     xp, (axis,) = array_module(x), axes_of(x, axis)
     others = tuple(a for a in range(x.ndim) if a != axis)
-    along = [1] * x.ndim
-    along[axis] = x.shape[axis]
-    mean, variance = (s.astype(x.dtype).reshape(along) for s in (statistics or moments(x, axis)))
-    inverse = 1 / xp.sqrt(variance + eps)
-    normal = (x - mean) * inverse
-    y = normal if gamma is None else normal * gamma.reshape(along)
-    y = y if beta is None else y + beta.reshape(along)
+    channel_shape = [1] * x.ndim
+    channel_shape[axis] = x.shape[axis]
+    mean, variance = (s.astype(x.dtype).reshape(channel_shape) for s in (statistics or moments(x, axis)))
+    inverse_std = 1 / xp.sqrt(variance + eps)
+    normalized = (x - mean) * inverse_std
+    y = normalized if gamma is None else normalized * gamma.reshape(channel_shape)
+    y = y if beta is None else y + beta.reshape(channel_shape)
 
-    n = x.size // max(x.shape[axis], 1)  # numbers in a channel
+    n = x.size // max(x.shape[axis], 1)  # elements per channel
 
     def pull(g: Array) -> tuple[Array, Array, Array]:
-        ggamma, gbeta = (g * normal).sum(axis=others), g.sum(axis=others)
+        ggamma, gbeta = (g * normalized).sum(axis=others), g.sum(axis=others)
         h = g
         if not frozen:
-            h = g - gbeta.reshape(along) / n - normal * ggamma.reshape(along) / n
-        return h * (inverse if gamma is None else inverse * gamma.reshape(along)), ggamma, gbeta
+            h = g - gbeta.reshape(channel_shape) / n - normalized * ggamma.reshape(channel_shape) / n
+        return h * (inverse_std if gamma is None else inverse_std * gamma.reshape(channel_shape)), ggamma, gbeta
 
     return y, pull

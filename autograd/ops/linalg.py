@@ -1,4 +1,4 @@
-"""Products of matrices and of arrays with letters for their axes."""
+"""Matrix products and einsum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _check_matmul(x: Array, y: Array) -> None:
     if 0 in (getattr(x, "ndim", 0), getattr(y, "ndim", 0)):
         raise ValueError("a matrix product needs vectors or matrices; use * for a product with a number")
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
-        raise ValueError("the last dimension of the left one must be as long as the columns of the right one")
+        raise ValueError("the last dimension of the left operand must equal the number of rows of the right operand")
 
 
 @op
@@ -19,8 +19,8 @@ def _check_matmul(x: Array, y: Array) -> None:
 def matmul(x: Array, y: Array) -> Result:
     """z = x y          gx = g yᵀ,   gy = xᵀ g
 
-    The last two axes are matrices, all others batches that broadcast.  As in NumPy a vector on the left is a row, one
-    on the right a column, and the axis so added is dropped from the result.
+    The last two axes are matrices, all others are batch axes that broadcast.  As in NumPy, a vector on the left is a
+    row, one on the right a column, and the axis added for it is dropped from the result.
     """
     xp = array_module(x, y)
     row, column = x.ndim == 1, y.ndim == 1
@@ -42,10 +42,10 @@ def matmul(x: Array, y: Array) -> Result:
 
 @op
 def einsum(subscripts: str, x: Array, y: Array) -> Result:
-    """z = einsum("ij,jk->ik", x, y): multiply where letters agree, sum over those that the result does not name
+    """z = einsum("ij,jk->ik", x, y): multiply where letters agree, sum over letters that are not in the output
 
-    The derivative is an einsum too: gx takes g's letters and y's to x's.  Letters that x has to itself and that were
-    summed away are in neither, so gx is constant along them and is broadcast.
+    The derivative is an einsum too: gx maps the letters of g and y to those of x.  A letter that only x has and that
+    was summed over occurs in neither, so gx is constant along it and is broadcast.
     """
     xp = array_module(x, y)
     if not isinstance(subscripts, str):
@@ -53,7 +53,7 @@ def einsum(subscripts: str, x: Array, y: Array) -> Result:
     subscripts = subscripts.replace(" ", "")
     inputs, arrow, output = subscripts.partition("->")
     operands = inputs.split(",")
-    if not arrow:  # NumPy's rule: the letters that occur once, in the order of the alphabet
+    if not arrow:  # NumPy's rule: the letters that occur once, in alphabetical order
         output = "".join(sorted(a for a in set(inputs) - {","} if inputs.count(a) == 1))
     if len(operands) != 2 or "." in subscripts or any(len(set(s)) < len(s) for s in operands):
         raise ValueError(
@@ -63,14 +63,14 @@ def einsum(subscripts: str, x: Array, y: Array) -> Result:
     if any(
         x.shape[a.index(s)] != y.shape[b.index(s)] for s in set(a) & set(b) if len(a) == x.ndim and len(b) == y.ndim
     ):
-        raise ValueError(f"{subscripts!r}: a letter that both operands have must have the same length in both")
+        raise ValueError(f"{subscripts!r}: an axis that both operands share must have the same length in both")
     z = xp.einsum(f"{a},{b}->{output}", x, y)
     shapes = x.shape, y.shape
 
-    def pull(g: Array, mine: str, other: Array, others: str, shape: tuple[int, ...]) -> Array:
-        known = "".join(letter for letter in mine if letter in output + others)
-        gx = xp.einsum(f"{output},{others}->{known}", g, other)
-        gaps = tuple(i for i, letter in enumerate(mine) if letter not in known)
-        return xp.broadcast_to(xp.expand_dims(gx, gaps), shape)
+    def pull(g: Array, letters: str, other: Array, other_letters: str, shape: tuple[int, ...]) -> Array:
+        kept = "".join(letter for letter in letters if letter in output + other_letters)
+        gx = xp.einsum(f"{output},{other_letters}->{kept}", g, other)
+        missing = tuple(i for i, letter in enumerate(letters) if letter not in kept)
+        return xp.broadcast_to(xp.expand_dims(gx, missing), shape)
 
     return z, (None, lambda g: pull(g, a, y, b, shapes[0]), lambda g: pull(g, b, x, a, shapes[1]))

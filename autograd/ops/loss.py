@@ -1,7 +1,7 @@
-"""What training minimises, and the likelihood it maximises.
+"""The losses that training minimizes, and the likelihood that it maximizes.
 
-A loss has a value for each element; reduction="mean" (the default) or "sum" makes one number of them, "none" leaves
-them.  The mean of no elements is 0, so that an empty batch does no harm.
+A loss has a value for each element; reduction="mean" (the default) or "sum" reduces them to a scalar, and "none"
+returns them all.  The mean of no elements is 0, so that an empty batch has no effect.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backend import Array, array_module, log_gamma
+from autograd.backend import Array, array_module, special
 from autograd.ops.functions import logistic
 from autograd.registry import checked_by
 from autograd.tape import Result, Vjp, op
 
 
 def reducible(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Give a pure loss the setting `reduction`, so that its vjps need only think of single elements."""
+    """Give a pure loss the setting `reduction`, so that its vjps only need to handle individual elements."""
 
     @functools.wraps(function)
     def reduced(*inputs: Array, reduction: str = "mean", **settings: Any) -> Result:
@@ -33,10 +33,10 @@ def reducible(function: Callable[..., Result]) -> Callable[..., Result]:
         share = 1 / max(losses.size, 1) if reduction == "mean" else 1
         shape, vjps = losses.shape, vjps if isinstance(vjps, tuple) else (vjps,)
 
-        def spread(vjp: Vjp) -> Vjp:
+        def per_element(vjp: Vjp) -> Vjp:
             return lambda g: vjp(array_module(g).broadcast_to(g * share, shape))
 
-        return losses.sum() * share, tuple(spread(vjp) for vjp in vjps)
+        return losses.sum() * share, tuple(per_element(vjp) for vjp in vjps)
 
     signature = inspect.signature(function)
     setting = inspect.Parameter("reduction", inspect.Parameter.KEYWORD_ONLY, default="mean", annotation=str)
@@ -46,7 +46,7 @@ def reducible(function: Callable[..., Result]) -> Callable[..., Result]:
 
 def _same_shape(x: Array, y: Array) -> None:
     shapes = getattr(x, "shape", ()), getattr(y, "shape", ())
-    if shapes[0] != shapes[1]:  # (B,) beside (B, 1) would broadcast to (B, B) and train on nonsense
+    if shapes[0] != shapes[1]:  # (B,) and (B, 1) would broadcast to (B, B), which is never intended
         raise ValueError(f"prediction and target must have the same shape, given {shapes[0]} and {shapes[1]}")
 
 
@@ -76,21 +76,21 @@ def cross_entropy(logits: Array, *, labels: Array) -> Result:
     logits are (..., classes), labels integers (...).
     """
     if logits.ndim == 0:
-        raise ValueError("logits need a last dimension, that of the classes")
+        raise ValueError("logits must have a last dimension, the classes")
     xp, classes = array_module(logits), logits.shape[-1]
     labels = xp.asarray(labels)
     if labels.dtype.kind not in "iu" or labels.shape != logits.shape[:-1]:
         raise ValueError(
             f"labels must be integers of shape {logits.shape[:-1]}, given {labels.dtype} of shape {labels.shape}"
         )
-    # On a GPU reading the labels forces the device to be waited for, so a wrong label is the caller's business there.
+    # On a GPU reading the labels forces a device sync, so there the caller must ensure that they are valid.
     if xp is np and labels.size and not (labels.min() >= 0 and labels.max() < classes):
         raise ValueError(f"labels must lie in 0 … {classes - 1}, given {labels.min()} … {labels.max()}")
-    chosen = xp.arange(classes) == labels[..., None]  # onehot
+    one_hot = xp.arange(classes) == labels[..., None]
     log_p = logits - logits.max(axis=-1, keepdims=True)
     log_p -= xp.log(xp.exp(log_p).sum(axis=-1, keepdims=True))
-    losses = -xp.where(chosen, log_p, 0).sum(axis=-1)
-    return losses, lambda g: g[..., None] * (xp.exp(log_p) - chosen)
+    losses = -xp.where(one_hot, log_p, 0).sum(axis=-1)
+    return losses, lambda g: g[..., None] * (xp.exp(log_p) - one_hot)
 
 
 @op
@@ -113,9 +113,9 @@ def poisson_negative_log_likelihood(rate: Array, *, count: Array) -> Result:
     xp = array_module(rate)
     count = xp.asarray(count).astype(rate.dtype)
     _same_shape(rate, count)
-    counted = xp.where(count == 0, 1, rate)  # 0 log 0 = 0
-    losses = rate - count * xp.log(counted) + log_gamma(count + 1).astype(rate.dtype)
-    return losses, lambda g: g * (1 - count / counted)
+    safe_rate = xp.where(count == 0, 1, rate)  # 0 log 0 = 0
+    losses = rate - count * xp.log(safe_rate) + special(count).gammaln(count + 1).astype(rate.dtype)
+    return losses, lambda g: g * (1 - count / safe_rate)
 
 
 def _check_mixture(x: Array, log_pi: Array, mu: Array, sigma: Array) -> None:
@@ -130,12 +130,12 @@ def _check_mixture(x: Array, log_pi: Array, mu: Array, sigma: Array) -> None:
 def gaussian_mixture_log_likelihood(x: Array, log_pi: Array, mu: Array, sigma: Array) -> Result:
     """ℓᵢ = log Σₖ πₖ N(xᵢ; μₖ, diag σₖ²), for x (..., n, D), log π (..., k), μ and σ (..., k, D); ℓ is (..., n)
 
-    With the responsibilities rᵢₖ = πₖ N(xᵢ; μₖ, σₖ) / e^ℓᵢ, their share wᵢₖ = gᵢ rᵢₖ and zᵢₖ = (xᵢ − μₖ) / σₖ:
+    With the responsibilities rᵢₖ = πₖ N(xᵢ; μₖ, σₖ) / e^ℓᵢ, wᵢₖ = gᵢ rᵢₖ and zᵢₖ = (xᵢ − μₖ) / σₖ:
 
     g log πₖ = Σᵢ wᵢₖ,     gμₖ = Σᵢ wᵢₖ zᵢₖ / σₖ,     gσₖ = Σᵢ wᵢₖ (zᵢₖ² − 1) / σₖ,     gxᵢ = −Σₖ wᵢₖ zᵢₖ / σₖ
 
-    One component at a time, so that memory grows with n D and not with n k D, and without opening the square (x − μ)²,
-    which would cancel; both count in hundreds of dimensions.
+    Components are computed one at a time, so that memory grows as n D and not as n k D.  The square (x − μ)² is not
+    expanded, since its terms would cancel.  Both matter with hundreds of dimensions.
     """
     xp, components, D = array_module(x), range(mu.shape[-2]), x.shape[-1]
 
@@ -150,16 +150,16 @@ def gaussian_mixture_log_likelihood(x: Array, log_pi: Array, mu: Array, sigma: A
     log_likelihood = (top + xp.log(total))[..., 0]
     r /= total
 
-    def each(part: Callable[[int, Array], Array], g: Array) -> list[Array]:
+    def per_component(part: Callable[[int, Array], Array], g: Array) -> list[Array]:
         return [part(j, (g * r[..., j])[..., None]) for j in components]  # w is (..., n, 1)
 
     def gx(g: Array) -> Array:
-        return -sum(each(lambda j, w: w * z(j) / sigma[..., j, None, :], g))
+        return -sum(per_component(lambda j, w: w * z(j) / sigma[..., j, None, :], g))
 
     def gmu(g: Array) -> Array:
-        return xp.stack(each(lambda j, w: (w * z(j)).sum(axis=-2), g), axis=-2) / sigma
+        return xp.stack(per_component(lambda j, w: (w * z(j)).sum(axis=-2), g), axis=-2) / sigma
 
     def gsigma(g: Array) -> Array:
-        return xp.stack(each(lambda j, w: (w * (z(j) ** 2 - 1)).sum(axis=-2), g), axis=-2) / sigma
+        return xp.stack(per_component(lambda j, w: (w * (z(j) ** 2 - 1)).sum(axis=-2), g), axis=-2) / sigma
 
     return log_likelihood, (gx, lambda g: (g[..., None] * r).sum(axis=-2), gmu, gsigma)

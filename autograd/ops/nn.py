@@ -1,7 +1,7 @@
-"""What Transformers are made of: linear layers, ReLU, layer normalisation, attention.
+"""The parts of a Transformer: linear layers, ReLU, layer normalization, attention.
 
-A mask is boolean, True where an element is present.  What it hides has no influence at all, whatever is stored there:
-nan and infinity included, values and gradients alike.
+A mask is boolean, True where an element is present.  Masked elements have no effect on values or gradients, whatever
+they contain, including nan and infinity.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> Result:
     x is (..., d_in), W (d_in, d_out), b (d_out,).
     """
     d_in, d_out = weight.shape
-    rows = x.reshape(math.prod(x.shape[:-1]), d_in)  # those of all sets, as one tall matrix
+    rows = x.reshape(math.prod(x.shape[:-1]), d_in)  # the rows of all sets, as one tall matrix
     y = x @ weight
     return y if bias is None else y + bias, (
         lambda g: g @ weight.T,
@@ -61,15 +61,15 @@ def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, 
     gx = (h − mean h − x̂ ⊙ mean(h ⊙ x̂)) / √(var x + ε)  with h = γ ⊙ g,     gγ = Σ g ⊙ x̂,     gβ = Σ g
     """
     xp = array_module(x)
-    centred = x - x.mean(axis=-1, keepdims=True)
-    deviation = xp.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
-    normal = centred / deviation
-    y = normal if gamma is None else normal * gamma
+    centered = x - x.mean(axis=-1, keepdims=True)
+    std = xp.sqrt((centered * centered).mean(axis=-1, keepdims=True) + eps)
+    normalized = centered / std
+    y = normalized if gamma is None else normalized * gamma
 
     def pull(g: Array) -> tuple[Array, Array, Array]:
         h = g if gamma is None else g * gamma
-        gx = (h - h.mean(axis=-1, keepdims=True) - normal * (h * normal).mean(axis=-1, keepdims=True)) / deviation
-        return gx, g * normal, g  # γ and β serve every row, so backward sums their gradients over the rows
+        gx = (h - h.mean(axis=-1, keepdims=True) - normalized * (h * normalized).mean(axis=-1, keepdims=True)) / std
+        return gx, g * normalized, g  # γ and β are broadcast over rows, so backward sums their gradients
 
     return y if beta is None else y + beta, pull
 
@@ -79,15 +79,15 @@ def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, 
 
 @op
 def split_heads(x: Array, *, heads: int) -> Result:
-    """(..., n, d) -> (..., h, n, d/h): head j gets the j-th run of d/h features          join_heads leads g back"""
+    """(..., n, d) -> (..., h, n, d/h): head j gets the j-th group of d/h features          gx = join_heads(g)"""
     if x.ndim < 2 or x.shape[-1] % heads:
-        raise ValueError(f"expected x (..., n, d) with a width d that divides into {heads} heads")
+        raise ValueError(f"expected x (..., n, d) with d divisible by heads={heads}")
     return _split(x, heads), _join
 
 
 @op
 def join_heads(x: Array) -> Result:
-    """(..., h, n, e) -> (..., n, h e), which undoes split_heads          split_heads leads g back"""
+    """(..., h, n, e) -> (..., n, h e), the inverse of split_heads          gx = split_heads(g)"""
     heads = x.shape[-3]
     return _join(x), lambda g: _split(g, heads)
 
@@ -106,7 +106,7 @@ def _check_attention(q: Array, k: Array, v: Array, *, mask: Array | None = None,
     if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise ValueError("expected q (..., n, e), k (..., m, e) and v (..., m, f) that agree in e and m")
     if mask is not None:
-        mask_of_scores(mask, q, k)
+        score_mask(mask, q, k)
 
 
 @op
@@ -117,22 +117,22 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
     gV = Pᵀ g,     gQ = scale · gS K,     gK = scale · gSᵀ Q,     gS = P ⊙ (gP − Σ gP ⊙ P)  with gP = g Vᵀ
 
     q is (..., n, e), k (..., m, e), v (..., m, f), the result (..., n, f); leading dimensions, usually (B, h),
-    broadcast.  The scale is 1/√e unless given.  The mask is boolean, True where a key is present: (B, m) for the keys
-    of each set, or anything that broadcasts to the scores (..., n, m).  A hidden key gets exactly zero weight, and one
-    hidden from all queries may hold anything, even nan; a query without any key gets zeros, and sends none back.
+    broadcast.  The scale defaults to 1/√e.  The mask is boolean, True where a key is present: (B, m) for the keys of
+    each set, or any shape that broadcasts to the scores (..., n, m).  A masked key gets exactly zero weight, and one
+    masked for all queries may contain anything, even nan.  A query that attends to no keys gets zeros, and its gradient
+    is zero.
     """
     xp = array_module(q)
     scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     if mask is not None:
-        mask = mask_of_scores(mask, q, k)
-        asks, seen = mask.any(axis=-1, keepdims=True), mask.any(axis=-2)[..., None]
-        # Keys that nobody attends to, and queries that attend to nobody, are wiped: their weights are 0, but 0 · nan
-        # is not.
-        q, k, v = xp.where(asks, q, 0), xp.where(seen, k, 0), xp.where(seen, v, 0)
+        mask = score_mask(mask, q, k)
+        has_keys, attended = mask.any(axis=-1, keepdims=True), mask.any(axis=-2)[..., None]
+        # Zero the keys that no query attends to and the queries without keys: their weights are 0, but 0 · nan is nan.
+        q, k, v = xp.where(has_keys, q, 0), xp.where(attended, k, 0), xp.where(attended, v, 0)
     P = masked_softmax(q @ k.swapaxes(-1, -2) * scale, -1, mask)  # (..., n, m)
 
     def pull(g: Array) -> tuple[Array, Array, Array]:
-        g = g if mask is None else xp.where(asks, g, 0)
+        g = g if mask is None else xp.where(has_keys, g, 0)
         gP = g @ v.swapaxes(-1, -2)
         gS = P * (gP - (gP * P).sum(axis=-1, keepdims=True)) * scale
         return gS @ k, gS.swapaxes(-1, -2) @ q, P.swapaxes(-1, -2) @ g
@@ -141,7 +141,7 @@ def attention(q: Array, k: Array, v: Array, *, mask: Array | None = None, scale:
 
 
 def masked_softmax(x: Array, axis: int, mask: Array | None) -> Array:
-    """eˣ / Σ eˣ over what is present; what is hidden gets exactly 0, and so does all where nothing is present."""
+    """eˣ / Σ eˣ over unmasked elements; masked elements get exactly 0, even if all are masked."""
     xp = array_module(x)
     if x.shape[axis] == 0:
         return xp.zeros_like(x)
@@ -153,8 +153,8 @@ def masked_softmax(x: Array, axis: int, mask: Array | None) -> Array:
     return e / xp.where(total == 0, 1, total)
 
 
-def mask_of_scores(mask: Array, q: Array, k: Array) -> Array:
-    """The mask with the dimensions of the scores (..., n, m), or with such as broadcast to them."""
+def score_mask(mask: Array, q: Array, k: Array) -> Array:
+    """The mask reshaped to broadcast to the scores (..., n, m)."""
     require_mask(mask)
     given, dimensions = mask.shape, max(q.ndim, k.ndim)
     if mask.ndim == 2 and dimensions > 2:  # (B, m): the same for all heads and queries
@@ -164,17 +164,17 @@ def mask_of_scores(mask: Array, q: Array, k: Array) -> Array:
     scores = (*np.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2], k.shape[-2])
     fits = all(a in (1, b) for a, b in zip(mask.shape[::-1], scores[::-1], strict=False))
     if not (1 <= mask.ndim <= len(scores) and fits):
-        raise ValueError(f"expected a mask (B, m) of the keys, or one that broadcasts to {scores}; given {given}")
+        raise ValueError(f"expected a key mask (B, m), or one that broadcasts to {scores}; given {given}")
     return mask
 
 
-# ---- refusals -------------------------------------------------------------------------------------------------------
+# ---- checks ---------------------------------------------------------------------------------------------------------
 
 
 def require_mask(mask: Array, shape: tuple[int, ...] | None = None) -> None:
-    """Refuse a mask that is not boolean, or not of the shape."""
+    """Raise an error for a mask that is not boolean or does not have the given shape."""
     if getattr(mask, "dtype", None) != np.dtype(bool):
         kind = getattr(mask, "dtype", type(mask).__name__)
-        raise TypeError(f"a mask is a boolean array, True where an element is present; given {kind}")
+        raise TypeError(f"a mask must be a boolean array, True where an element is present; given {kind}")
     if shape is not None and mask.shape != shape:
         raise ValueError(f"expected a mask of shape {shape}, given {mask.shape}")

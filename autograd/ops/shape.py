@@ -1,4 +1,4 @@
-"""Ops that move elements about without changing them.  Their derivatives move the gradients back."""
+"""Ops that rearrange elements without changing them.  Their derivatives move the gradients back."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from autograd.tape import Result, Tensor, op
 
 @op
 def reshape(x: Array, *, shape: int | tuple[int, ...]) -> Result:
-    """The same elements in the same order under another shape, of which one length may be −1."""
-    before = x.shape
-    return x.reshape(shape), lambda g: g.reshape(before)
+    """The same elements in the same order with another shape, in which one length may be −1."""
+    original = x.shape
+    return x.reshape(shape), lambda g: g.reshape(original)
 
 
 @op
 def transpose(x: Array, *, axes: Sequence[int] | None = None) -> Result:
-    """Axis i of the result is axis axes[i] of x; by default in reverse order."""
+    """Axis i of the result is axis axes[i] of x; the default reverses the axes."""
     axes = tuple(reversed(range(x.ndim)) if axes is None else axes)
     y = x.transpose(axes)
-    back = tuple(axes.index(i) if i in axes else axes.index(i - x.ndim) for i in range(x.ndim))
-    return y, lambda g: g.transpose(back)
+    inverse = tuple(axes.index(i) if i in axes else axes.index(i - x.ndim) for i in range(x.ndim))
+    return y, lambda g: g.transpose(inverse)
 
 
 @op
 def swapaxes(x: Array, *, axis1: int, axis2: int) -> Result:
-    """x with two of its axes exchanged."""
+    """x with two axes swapped."""
     return x.swapaxes(axis1, axis2), lambda g: g.swapaxes(axis1, axis2)
 
 
 @op
 def broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Result:
-    """x copied along new axes, and along those of length 1          gx = Σ of g over the copies"""
+    """x copied along new axes and axes of length 1          gx = Σ of g over the copies"""
     return array_module(x).broadcast_to(x, shape), lambda g: g  # backward sums over the copies
 
 
 @op
 def concatenate(xs: Sequence[Array], *, axis: int = 0) -> Result:
-    """The inputs one after another along an axis          each receives its own part of g"""
-    xp, xs = _alike(xs)
+    """The inputs joined along an axis          each receives its part of g"""
+    xp, xs = _same_dtype(xs)
     ends = np.cumsum([x.shape[axis] for x in xs])[:-1].tolist()
     return xp.concatenate(xs, axis=axis), lambda g: xp.split(g, ends, axis=axis)
 
 
 @op
 def stack(xs: Sequence[Array], *, axis: int = 0) -> Result:
-    """The inputs side by side along a new axis          each receives its own slice of g"""
-    xp, xs = _alike(xs)
+    """The inputs joined along a new axis          each receives its slice of g"""
+    xp, xs = _same_dtype(xs)
     return xp.stack(xs, axis=axis), lambda g: [xp.take(g, i, axis=axis) for i in range(len(xs))]
 
 
-def _alike(xs: Sequence[Any]) -> tuple[Any, list[Array]]:
-    """The array module, and the inputs with Python's numbers as 0-d arrays of the others' dtype, lest they promote."""
+def _same_dtype(xs: Sequence[Any]) -> tuple[Any, list[Array]]:
+    """The array module, and the inputs with Python numbers as 0-d arrays of the others' dtype, to avoid promotion."""
     first = next(x for x in xs if is_array(x))
     xp = array_module(first)
     return xp, [x if is_array(x) else xp.asarray(x, dtype=first.dtype) for x in xs]
@@ -66,17 +66,17 @@ def _alike(xs: Sequence[Any]) -> tuple[Any, list[Array]]:
 
 @composite
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """x cut along an axis into equal sections, or at the given places, as a list; concatenate undoes it."""
+    """x split along an axis into equal sections or at the given indices, as a list; the inverse of concatenate."""
     x = x if isinstance(x, Tensor) else Tensor(x)
     (axis,) = axes_of(x, axis)
     length = x.shape[axis]
     if isinstance(sections, int | np.integer):
         if sections < 1 or length % sections:
-            raise ValueError(f"split of {x.shape}: {length} elements on axis {axis} do not divide into {sections}")
+            raise ValueError(f"split of {x.shape}: length {length} of axis {axis} does not divide into {sections}")
         sections = range(length // sections, length, length // sections) if length else [0] * (sections - 1)
     edges = [0, *sections, length]
     if edges != sorted(edges):
-        raise ValueError(f"split of {x.shape}: places must rise from 0 to {length}, given {list(sections)}")
+        raise ValueError(f"split of {x.shape}: indices must be sorted and in 0 … {length}, given {list(sections)}")
     before = (slice(None),) * axis
     return [getitem(x, index=(*before, slice(a, b))) for a, b in pairwise(edges)]
 
@@ -85,12 +85,12 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
 def getitem(x: Array, *, index: Any) -> Result:
     """y = x[index]          gx = 0 everywhere but gx[index] += g
 
-    Slices, integers, integer arrays and boolean masks.  An element that an integer array picks twice receives both
-    gradients; the other kinds pick none twice, so plain assignment does.
+    The index may contain slices, integers, integer arrays and boolean masks.  An element that an integer array selects
+    twice receives both gradients; the others select no element twice, so plain assignment is enough.
     """
     xp, shape, dtype = array_module(x), x.shape, x.dtype
     parts = index if isinstance(index, tuple) else (index,)
-    repeats = not all(_picks_once(part) for part in parts)
+    repeats = not all(_selects_once(part) for part in parts)
 
     def vjp(g: Array) -> Array:
         gx = xp.zeros(shape, dtype)
@@ -103,8 +103,8 @@ def getitem(x: Array, *, index: Any) -> Result:
     return x[index], vjp
 
 
-def _picks_once(part: Any) -> bool:
-    """Whether this part of an index can pick an element only once."""
+def _selects_once(part: Any) -> bool:
+    """Whether this part of an index selects each element at most once."""
     return part is None or part is Ellipsis or isinstance(part, int | slice) or (is_array(part) and part.dtype == bool)
 
 

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm, along any axis."""
+"""Softmax and log-softmax, along any axis."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def _check_softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> No
         require_mask(mask)
         if mask.ndim > x.ndim or any(a not in (1, b) for a, b in zip(mask.shape[::-1], x.shape[::-1], strict=False)):
             axes = ", ".join(":" if i in (0, x.ndim - 1) else "None" for i in range(x.ndim))
-            hint = f"; a mask of the keys of each set is mask[{axes}]" if mask.ndim == 2 < x.ndim else ""
+            hint = f"; for a key mask (B, m), pass mask[{axes}]" if mask.ndim == 2 < x.ndim else ""
             raise ValueError(f"expected a mask that broadcasts to {x.shape}, given {mask.shape}{hint}")
 
 
 @op
 @checked_by(_check_softmax)
 def softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> Result:
-    """y = eˣ / Σ eˣ over what is present, 0 where hidden          gx = y ⊙ (g − Σ g ⊙ y)"""
+    """y = eˣ / Σ eˣ over unmasked elements, 0 where masked          gx = y ⊙ (g − Σ g ⊙ y)"""
     y = masked_softmax(x, axis, mask)
     return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
 

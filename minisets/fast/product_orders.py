@@ -21,7 +21,7 @@ from autograd import Tensor
 from autograd.backend import Array
 from autograd.fast.attention import attention, summed_attention
 from autograd.fast.backward import new_gradients
-from autograd.fast.rows import Wanted, linear, matmul
+from autograd.fast.rows import Flags, linear, matmul
 from autograd.tape import Pull, apply
 from minisets.attention import Multihead
 
@@ -48,7 +48,7 @@ def cheapest(block: Multihead, X: Tensor, Y: Tensor, mask: Array | None, residua
 
 
 def textbook(
-    wanted: Wanted, x: Array, y: Array | None, *W: Any, heads: int, scale: float, mask: Array | None, residual: bool
+    wanted: Flags, x: Array, y: Array | None, *W: Any, heads: int, scale: float, mask: Array | None, residual: bool
 ) -> tuple[Array, Pull]:
     """concat(O₁, …, O_h); y=None: x attends to itself, with one product for its three projections
 
@@ -82,7 +82,7 @@ def textbook(
 
 
 def few_queries(
-    wanted: Wanted, x: Array, y: Array, *W: Any, heads: int, scale: float, mask: Array | None, residual: bool
+    wanted: Flags, x: Array, y: Array, *W: Any, heads: int, scale: float, mask: Array | None, residual: bool
 ) -> tuple[Array, Pull]:
     """The n queries of h heads become h n queries as wide as the set's elements, and all heads share the set.
 
@@ -123,7 +123,7 @@ def few_queries(
     return out + q if residual else out, pull
 
 
-def few_keys(wanted: Wanted, x: Array, y: Array, *W: Any, heads: int, scale: float) -> tuple[Array, Pull]:
+def few_keys(wanted: Flags, x: Array, y: Array, *W: Any, heads: int, scale: float) -> tuple[Array, Pull]:
     """concat(O₁, …, O_h) W^O, for x (B, n, d_q) and y (B, m, d_k) without a mask
 
     b^Q adds ⟨b, k⟩ to all scores of a key k.  The weights of each head sum to 1, those of all heads to h, so each value

@@ -220,7 +220,7 @@ def printed_label(text: str) -> str:
         label = parse(text)
     except ValueError as error:
         raise UsageError(f"--arch: {error}") from None
-    return next((row for rows in ROWS.values() for row in rows if parse(row) == label), text.strip())
+    return next((row for rows in ROWS.values() for row in rows if parse(row) == label), str(label))
 
 
 def flag(name: str) -> str:

@@ -127,8 +127,10 @@ def metric_against(name: str, xlabel: str, ylabel: str, title: str, scale: str =
 
 
 def plain_ticks(axes: Axes) -> None:
-    """On a logarithmic y axis, ticks at 1, 2 and 5 times powers of ten, as plain numbers: 0.5, not 5×10⁻¹."""
-    if axes.get_yscale() == "log":
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+    """On logarithmic axes, ticks at 1, 2 and 5 times powers of ten, or at powers alone, as numbers: 0.5, not 5×10⁻¹."""
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        if axis.get_scale() == "log":
+            wide = limits[1] / limits[0] > 5e3
+            axis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            axis.set_minor_formatter(NullFormatter())

@@ -187,7 +187,7 @@ def test_a_deep_graph():
 def test_the_limit_is_the_largest_number_of_nodes():
     loss, named = small()
     assert len(graph(loss, named, limit=7).values) == 7
-    with pytest.raises(ValueError, match=r"a graph of 7 nodes is above the limit of 6: draw .* or give limit=7"):
+    with pytest.raises(ValueError, match=r"a graph of 7 nodes is above the limit of 6: draw .* or pass limit=7"):
         graph(loss, named, limit=6)
 
 
@@ -221,13 +221,13 @@ def test_a_constant_is_refused():
 
 @pytest.mark.parametrize("output", [None, 1.0, np.ones(2), [leaf(2)]], ids=lambda output: type(output).__name__)
 def test_what_is_not_a_tensor_is_refused(output: object):
-    with pytest.raises(TypeError, match=f"given {type(output).__name__}; give it a Tensor"):
+    with pytest.raises(TypeError, match=f"given {type(output).__name__}; pass a Tensor"):
         graph(output)
 
 
 def test_bad_names_are_refused():
     x = leaf(2)
-    with pytest.raises(TypeError, match=r"names are a dictionary .* or a Module, given list; write"):
+    with pytest.raises(TypeError, match=r"names must be a dictionary .* or a Module, given list; pass"):
         graph(x, [x])
     with pytest.raises(TypeError, match="only Tensors have names in a graph, given ndarray as 'x'"):
         graph(x, {"x": np.ones(2)})

@@ -257,7 +257,7 @@ def test_a_wrong_gradient_names_the_op(temporary_op, wrong, said):
     ("function", "said"),
     [
         (lambda x: 2 * x, "must return a pair: its value and its vjps"),
-        (lambda x: (2 * x, (None, None)), r"of 1 input\(s\) returned 2 vjp\(s\); one for each is needed"),
+        (lambda x: (2 * x, (None, None)), r"of 1 input\(s\) returned 2 vjp\(s\); one per input is expected"),
     ],
 )
 def test_an_op_that_returns_something_else_is_told(temporary_op, function, said):
@@ -267,7 +267,7 @@ def test_an_op_that_returns_something_else_is_told(temporary_op, function, said)
 
 
 def test_an_op_of_a_list_takes_no_other_inputs(temporary_op):
-    with pytest.raises(TypeError, match="odd: an op of a list takes no other inputs"):
+    with pytest.raises(TypeError, match="odd: an op that takes a list takes no other inputs"):
 
         @temporary_op
         def odd(x: Array, xs: Sequence[Array]):
@@ -275,7 +275,7 @@ def test_an_op_of_a_list_takes_no_other_inputs(temporary_op):
 
 
 def test_an_op_cannot_be_registered_twice(temporary_op):
-    with pytest.raises(ValueError, match=r"there is an op named 'exp' already, in autograd\.ops\.functions; give"):
+    with pytest.raises(ValueError, match=r"there is already an op named 'exp', in autograd\.ops\.functions; give"):
 
         @temporary_op
         def exp(x):

@@ -97,7 +97,7 @@ def test_without_a_blas_that_listens_there_is_one_thread(monkeypatch):
 def test_a_bad_number_of_threads_is_refused(tmp_path):
     done = command("list", env=ENVIRONMENT | {"MINISETS_THREADS": "many"}, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "minisets: MINISETS_THREADS must be a whole number of at least 1, given 'many'\n"
+    assert done.stderr == "minisets: MINISETS_THREADS must be an integer of at least 1, given 'many'\n"
 
 
 def test_plain_forms_for_a_whole_process():

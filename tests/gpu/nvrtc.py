@@ -34,7 +34,7 @@ class Usage:
 def compiled(code: Elementwise | Reduction | Raw, dtype: str, architecture: str) -> dict[str, Usage]:
     """Compile for an architecture; a CompileException if that is refused."""
     names = code.instances(dtype) if isinstance(code, Raw) else None
-    text = code.text if names else HEADERS + generated(code, dtype)
+    text = code.source if names else HEADERS + generated(code, dtype)
     options = core.assemble_cupy_compiler_options(("--std=c++17",))
     options += (f"-arch=sm_{architecture}", "--device-as-default-execution-space", "-ftz=true", "--ptxas-options=-v")
     program, log = (
@@ -58,7 +58,7 @@ def usage(log: str) -> dict[str, Usage]:
 
 def generated(code: Elementwise | Reduction, dtype: str) -> str:
     """The CUDA text that CuPy makes of a kernel for contiguous arrays of a dtype."""
-    kernel = code.built
+    kernel = code.compiled
     parameters = (kernel.in_params, kernel.out_params)
     inputs, outputs = (tuple(np.dtype(p.dtype or dtype) for p in some) for some in parameters)
     if isinstance(code, Elementwise):

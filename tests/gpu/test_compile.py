@@ -51,7 +51,7 @@ def test_attention_has_room_for_two_blocks():
 
 MORE = " __shared__ T more[16384]; more[threadIdx.x] = at.n; __syncthreads(); if (more[at.m] < 0) return;"
 BROKEN = {
-    "a missing semicolon": (softmax.CODE, "T along = 0;", "T along = 0"),
+    "a missing semicolon": (softmax.CODE, "T dot = 0;", "T dot = 0"),
     "a shuffle without its mask": (
         norm.CODE,
         "__shfl_xor_sync(0xffffffffu, value, step)",
@@ -64,16 +64,16 @@ BROKEN = {
         "const Task task(at, at.n, TILE);",
         f"const Task task(at, at.n, TILE);{MORE}",
     ),
-    "a name that nobody defined": (attention.CODE, "using Mine = Division<TILE>;", "using Mine = Divided<TILE>;"),
+    "a name that nobody defined": (attention.CODE, "using Tile = Tiling<TILE>;", "using Tile = Tilings<TILE>;"),
 }
 
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_broken_kernels_are_refused(what: str):
     code, before, after = BROKEN[what]
-    assert before in code.text
+    assert before in code.source
     broken = Raw(code.files, code.instances)
-    broken.__dict__["text"] = code.text.replace(before, after)
+    broken.__dict__["source"] = code.source.replace(before, after)
     with pytest.raises(CompileException):
         compiled(broken, "float32", "80")
 

@@ -304,7 +304,7 @@ def test_devices(cupy: ModuleType):
         backend.to_device(x, "cuda:1")
     assert cupy.get_array_module(x) is cupy and cupy.get_array_module(host) is np
     np.testing.assert_array_equal(backend.to_host(x), host)
-    np.testing.assert_allclose(backend.log_gamma(x + 3).get(), backend.log_gamma(host + 3))
+    np.testing.assert_allclose(backend.special(x).gammaln(x + 3).get(), backend.special(host).gammaln(host + 3))
     machine.synchronize("cuda")
     assert double.waits == {"get": 2, "synchronize": 1}
 

@@ -38,10 +38,10 @@ class Mutant:
         return f"{self.function}: {self.before}{which} -> {self.after or 'nothing'}"
 
     def text(self) -> str:
-        where = self.code.text.index(f" {self.function}(")
+        where = self.code.source.index(f" {self.function}(")
         for _ in range(self.place):
-            where = self.code.text.index(self.before, where + 1)
-        return self.code.text[:where] + self.after + self.code.text[where + len(self.before) :]
+            where = self.code.source.index(self.before, where + 1)
+        return self.code.source[:where] + self.after + self.code.source[where + len(self.before) :]
 
 
 def softmax_mutants() -> Iterator[Mutant]:
@@ -52,19 +52,19 @@ def softmax_mutants() -> Iterator[Mutant]:
     yield mutant("softmax_forward", "j < width", "j <= width")
     yield mutant("softmax_forward", "j < width", "j + 1 < width")
     yield mutant("softmax_forward", "j < width", "j + 1 < width", place=2)
-    yield mutant("softmax_forward", "(!present || present[j]) && ")
-    yield mutant("softmax_forward", " && (!present || present[j])")
+    yield mutant("softmax_forward", "(!mask || mask[j]) && ")
+    yield mutant("softmax_forward", " && (!mask || mask[j])")
     yield mutant("softmax_forward", "step = 16", "step = 8")
     yield mutant("softmax_forward", "exp(x[j] - t) / s", "exp(x[j] - t)")
     yield mutant("softmax_forward", "s != 0 && ")
     yield mutant("softmax_forward", " && x[j] != -T(CUDART_INF)")
-    yield mutant("softmax_forward", "  if (other_s == 0) return;", function="join")
-    yield mutant("softmax_forward", "s * exp(t - u)", "s", function="join")
+    yield mutant("softmax_forward", "  if (other_s == 0) return;", function="combine")
+    yield mutant("softmax_forward", "s * exp(t - u)", "s", function="combine")
     yield mutant("softmax_backward", "row >= rows", "row > rows")
     yield mutant("softmax_backward", "j < width", "j <= width")
-    yield mutant("softmax_backward", "along = sum_of_warp(along)", "along = along")
+    yield mutant("softmax_backward", "dot = sum_of_warp(dot)", "dot = dot")
     yield mutant("softmax_backward", "step = 16", "step = 8", function="sum_of_warp")
-    yield mutant("softmax_backward", "y[j] * (g[j] - along)", "y[j] * g[j] - along")
+    yield mutant("softmax_backward", "y[j] * (g[j] - dot)", "y[j] * g[j] - dot")
 
 
 def norm_mutants() -> Iterator[Mutant]:
@@ -85,9 +85,9 @@ def norm_mutants() -> Iterator[Mutant]:
     yield mutant("norm_backward", "j < 3 * d", "j < 2 * d")
     yield mutant("norm_backward", "row += gridDim.x * (long long)warps", "row += gridDim.x")
     yield mutant("norm_backward", "row < rows", "row <= rows")
-    yield mutant("norm_backward", "opened[start + j] ? value : T(0)", "value")
+    yield mutant("norm_backward", "relu_mask[start + j] ? value : T(0)", "value")
     yield mutant("norm_backward", " * scale;", ";")
-    yield mutant("norm_backward", "- z[j] * mean_along", "")
+    yield mutant("norm_backward", "- z[j] * mean_projection", "")
     yield mutant("norm_backward", "w < warps", "w < warps - 1")
 
 
@@ -104,16 +104,16 @@ def attention_mutants() -> Iterator[Mutant]:
             for place in range(1, 4 if part == "attention_keys" else 2):
                 yield mutant(part, "__syncwarp();", place=place)
         yield mutant(part, "j < at.m", "j <= at.m")
-        yield mutant(part, "&& sees(i, j)", "")
+        yield mutant(part, "&& visible(i, j)", "")
         yield mutant(part, "T(scale)", "T(1)")
     waited = (
         "the shuffles before it make the lanes wait too; that their writes are seen, the emulation takes for granted"
     )
     yield mutant("attention_forward", "__syncwarp();", survives=waited)
-    yield mutant("attention_forward", "return sees.key(j);", "return true;")
-    yield mutant("attention_forward", "answer[r][c] *= decay")
+    yield mutant("attention_forward", "return visible.key(j);", "return true;")
+    yield mutant("attention_forward", "output[r][c] *= decay")
     yield mutant("attention_forward", "s[r] * decay", "s[r]")
-    yield mutant("attention_forward", "answer[r][c] *= share")
+    yield mutant("attention_forward", "output[r][c] *= share")
     yield mutant("attention_forward", "top == -T(CUDART_INF) ? T(0) : top", "top")
     yield mutant("attention_forward", "T top = t[r]", "T top = -T(CUDART_INF)")
     yield mutant("attention_forward", "t[r] + log(s[r])", "log(s[r])")
@@ -121,7 +121,7 @@ def attention_mutants() -> Iterator[Mutant]:
     yield mutant("attention_forward", "column < width", "column <= width", function="load")
     yield mutant("attention_forward", "first + row < rows", "first + row <= rows", function="load")
     yield mutant("attention_forward", "row < rows && column", "row <= rows && column", function="store")
-    yield mutant("attention_queries", "return sees.key(j);", "return true;")
+    yield mutant("attention_queries", "return visible.key(j);", "return true;")
     yield mutant("attention_queries", "(gP[r][c] - d[r])", "gP[r][c]")
     yield mutant("attention_queries", "T(scale)", "T(1)", place=2)
     yield mutant("attention_keys", "L[i] != -T(CUDART_INF)", "true")
@@ -137,7 +137,7 @@ def pooling_mutants() -> Iterator[Mutant]:
     yield mutant("set >= sets", "set > sets")
     yield mutant("element < n", "element <= n")
     yield mutant("element = 0", "element = 1")
-    yield mutant("if (present && !present[element]) continue;")
+    yield mutant("if (mask && !mask[element]) continue;")
     yield mutant("equal = 0;", "equal = equal;", place=2)
     yield mutant(" || (value != value && best == best)")
     yield mutant("where < 0 || ")
@@ -171,7 +171,7 @@ def caught(mutant: Mutant) -> str:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 def test_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(mutant.code.__dict__, "text", mutant.text())
+    monkeypatch.setitem(mutant.code.__dict__, "source", mutant.text())
     found = caught(mutant)
     assert bool(found) != bool(mutant.survives), found or "nobody noticed"
 

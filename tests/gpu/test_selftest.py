@@ -31,7 +31,9 @@ def test_a_report_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_wrong_kernel_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
-    monkeypatch.setitem(norm.CODE.__dict__, "text", norm.CODE.text.replace("s[j] -= mean;", "s[j] -= mean * T(0.999);"))
+    monkeypatch.setitem(
+        norm.CODE.__dict__, "source", norm.CODE.source.replace("s[j] -= mean;", "s[j] -= mean * T(0.999);")
+    )
     words = ["selftest", "--device", "cuda", "--only", "norm_forward", "--out", str(tmp_path / "report.json")]
     assert main(words) == 1
     assert "WRONG  norm_forward, (1, 17), all, float32: error" in capsys.readouterr().out
@@ -39,8 +41,8 @@ def test_a_wrong_kernel_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.needs("emulation")
 def test_a_kernel_that_fails_is_reported_and_the_rest_goes_on(tmp_path: Path, monkeypatch, capsys):
-    broken = norm.CODE.text.replace("row >= rows", "row > rows")
-    monkeypatch.setitem(norm.CODE.__dict__, "text", broken)
+    broken = norm.CODE.source.replace("row >= rows", "row > rows")
+    monkeypatch.setitem(norm.CODE.__dict__, "source", broken)
     words = ["selftest", "--device", "cuda", "--only", "norm_", "--out", str(tmp_path / "report.json")]
     assert main(words) == 1
     out = capsys.readouterr().out

@@ -35,7 +35,7 @@ import scipy.special
 try:
     from autograd.kernels import registry
 except ModuleNotFoundError:  # the tests that run without faster forms
-    registry = SimpleNamespace(perform=None)
+    registry = SimpleNamespace(run_kernel=None)
 
 NAMES = json.loads(Path(__file__).with_name("cupy_names.json").read_text())  # made by record_cupy_names.py
 
@@ -478,14 +478,14 @@ def installed() -> Iterator[ModuleType]:
         names = [name for name in sys.modules if name.partition(".")[0] in ("cupy", "cupyx")]
         return {name: sys.modules.pop(name) for name in names}
 
-    before, perform = without(), registry.perform
+    before, run_kernel = without(), registry.run_kernel
     sys.modules.update({"cupy": module()} | _companions())
-    registry.perform = _by_reference
+    registry.run_kernel = _by_reference
     waits.clear()
     copies.clear()
     try:
         yield module()
     finally:
-        registry.perform = perform
+        registry.run_kernel = run_kernel
         without()
         sys.modules.update(before)

@@ -18,7 +18,7 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
 
 def tiny_pieces():
     """Divide even small arrays, which otherwise are a single piece."""
-    return mock.patch.multiple(pieces, PIECE=12, BLOCK=12, QUERIES=2)
+    return mock.patch.multiple(pieces, PIECE=12, BLOCK=12, MIN_QUERIES=2)
 
 
 def gradients(function, inputs: list, seed: int = 0) -> list[np.ndarray]:

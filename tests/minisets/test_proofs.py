@@ -1,4 +1,7 @@
-"""The supplement's lemmas, run as constructions: each builds the network that the proof describes and compares."""
+"""The supplement's lemmas, run as constructions: each builds the network that the proof describes and compares.
+
+The proofs do not mention LayerNorm.  Sum pooling as printed fails with it, so the universality test leaves it out.
+"""
 
 import numpy as np
 import pytest
@@ -55,6 +58,34 @@ def test_sum_pooling(omega: str, value: float):
     np.testing.assert_allclose(heads(np.zeros((1, d)), Z, Z).data[:, 0], Z.sum(axis=1), rtol=1e-12)
 
 
+def summing_pma(norm_position: str) -> PMA:
+    """The lemma's sum pooling as a whole block: zero seed, ω = 1 + relu, identity projections."""
+    pma = PMA(4, 2, 1, omega="1+relu", norm_position=norm_position, rng=np.random.default_rng(0)).astype("float64")
+    pma.S.data[...] = 0
+    identity_attention(pma.mab.attention)
+    return pma
+
+
+def change_when_doubled(pma: PMA) -> float:
+    """The largest difference between the outputs for a set Z and for Z ∪ Z, whose sum is twice as large."""
+    Z = np.random.default_rng(1).normal(size=(6, 4))
+    return np.abs(pma(np.concatenate([Z, Z])).data - pma(Z).data).max()
+
+
+def test_layer_norm_hides_the_sum():
+    """LN(2 Σ z) = LN(Σ z) up to LayerNorm's ε = 1e-5: the post-norm block cannot tell Z from Z ∪ Z."""
+    assert change_when_doubled(summing_pma("none")) > 0.1
+    assert change_when_doubled(summing_pma("post")) < 1e-4
+
+
+def test_a_nonzero_seed_keeps_the_scale_through_layer_norm():
+    """With W^Q = 0 every weight is ω(0) = 1 for any seed s, and LN(s + Σ z) depends on the scale of the sum."""
+    pma = summing_pma("post")
+    set_to(pma.mab.attention.q, 0.0)
+    pma.S.data[...] = [3.0, -3.0, 0.0, 0.0]
+    assert change_when_doubled(pma) > 0.1
+
+
 class Encoder(Module):
     """Two attention blocks whose W^O is zero."""
 
@@ -90,7 +121,8 @@ def test_without_w_o_an_encoder_is_row_wise(kind: str):
 def test_universality_step_by_step(kind: str):
     """An encoder with W^O = 0 is φ, a PMA with a zero seed and ω = 1 + relu sums, an rFF follows: ρ(Σ φ(x)), exactly.
 
-    φ and ρ are written here once more in plain NumPy from the same (random) weights.
+    Without LayerNorm, which would hide the sum (see above).  φ and ρ are written here once more in plain NumPy from
+    the same (random) weights.
     """
     d = 6
     encoder = Encoder(kind, 3, d, norm_position="none")

@@ -53,7 +53,7 @@ def test_an_op_that_cannot_run_is_reported(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--device", "cuda"], "--device cuda: device 'cuda' was asked for, but CuPy"),
+        (["--device", "cuda"], "--device cuda: device 'cuda' was requested, but CuPy"),
         (["--device", "gpu"], "--device gpu: unknown device"),
         (["--only", "sofmax"], "no kernel, op or block has 'sofmax' in its name"),
         (["--repeat", "-1"], "--repeat must be at least 0, given -1"),
