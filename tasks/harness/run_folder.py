@@ -127,7 +127,7 @@ class RunFolder:
                         return dict(arrays)
                 except (ValueError, EOFError, KeyError, zipfile.BadZipFile):
                     raise UsageError(f"{self.examples_path} is damaged; delete it to have it computed again") from None
-        if compute is None or not self.checkpoint_path.exists() or not _data_is_there(self.options()):
+        if compute is None or not self.checkpoint_path.exists() or not _data_is_present(self.options()):
             return None
         arrays = compute(*self.load_model())
         if arrays is not None:
@@ -213,8 +213,8 @@ class RunFolder:
             os.close(handle)
 
 
-def _data_is_there(config: Settings) -> bool:
-    return getattr(config, "data_is_there", lambda: True)()
+def _data_is_present(config: Settings) -> bool:
+    return getattr(config, "data_is_present", lambda: True)()
 
 
 def read_json(path: Path) -> Any:

@@ -57,17 +57,19 @@ def test_every_class_is_a_surface_with_proportions_of_its_own(make):
 
 
 def test_surfaces_are_where_they_should_be():
-    points = shapes.scatter(np.random.default_rng(0), shapes.cuboid((1, 2, 3), (2, 4, 6)), 20_000)
+    points = shapes.sample_points(np.random.default_rng(0), shapes.cuboid((1, 2, 3), (2, 4, 6)), 20_000)
     inside = np.abs(points - [1, 2, 3]) / [1, 2, 3]
     np.testing.assert_allclose(inside.max(axis=1), 1, atol=1e-9)  # on the surface of the box
     on = np.isclose(inside, 1).mean(axis=0)  # faces of 24, 12 and 8 each
     np.testing.assert_allclose(on, np.array([24, 12, 8]) / 44, atol=0.015)
-    torus = shapes.scatter(np.random.default_rng(0), shapes.turned(shapes.arc(0.3, 0, 2 * np.pi, centre=(1, 0))), 2_000)
+    torus = shapes.sample_points(
+        np.random.default_rng(0), shapes.revolve(shapes.arc(0.3, 0, 2 * np.pi, center=(1, 0))), 2_000
+    )
     ring = np.hypot(np.hypot(torus[:, 0], torus[:, 1]) - 1, torus[:, 2])
     np.testing.assert_allclose(ring, 0.3, atol=0.03)  # as near as 24 sides are to a circle
     t = np.linspace(0, 5, 200)
     helix = np.stack([np.cos(t), np.sin(t), t / 5], axis=1)
-    pipe = shapes.scatter(np.random.default_rng(0), shapes.pipe(helix, 0.1, sides=32), 500)
+    pipe = shapes.sample_points(np.random.default_rng(0), shapes.tube(helix, 0.1, sides=32), 500)
     nearest = np.linalg.norm(pipe[:, None] - helix, axis=2).min(axis=1)
     np.testing.assert_allclose(nearest, 0.1, atol=0.01)
 

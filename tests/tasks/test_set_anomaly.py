@@ -48,10 +48,10 @@ def test_a_face_depends_on_its_number_alone():
 def test_attributes_are_independent_and_there_are_enough():
     assert len(DATA.names) == len({*DATA.names}) >= 10
     frequency = DATA.attributes.mean(axis=0)
-    np.testing.assert_allclose(frequency, faces.FREQUENCY, atol=5 * np.sqrt(0.25 / len(DATA.part)))
+    np.testing.assert_allclose(frequency, faces.FREQUENCY, atol=5 * np.sqrt(0.25 / len(DATA.split)))
     correlation = np.corrcoef(DATA.attributes.T) - np.eye(len(DATA.names))
-    assert np.abs(correlation).max() < 5 / np.sqrt(len(DATA.part))
-    assert [int((DATA.part == part).sum()) for part in range(3)] == list(faces.PARTS)
+    assert np.abs(correlation).max() < 5 / np.sqrt(len(DATA.split))
+    assert [int((DATA.split == part).sum()) for part in range(3)] == list(faces.SPLITS)
 
 
 @pytest.mark.parametrize("name", faces.ATTRIBUTES)
@@ -75,7 +75,7 @@ def test_seven_have_both_attributes_and_one_has_neither(part: int):
     has = DATA.attributes[members[..., None], shared[:, None, :]]  # (sets, 8, 2)
     is_odd = np.arange(8) == odd[:, None]
     assert has[~is_odd].all() and not has[is_odd].any()
-    assert (DATA.part[members] == part).all()
+    assert (DATA.split[members] == part).all()
     assert all(len({*eight}) == 8 for eight in members.tolist())
     assert np.bincount(odd, minlength=8).min() > 150  # 250 expected: the odd one stands anywhere
     pairs = {tuple(pair) for pair in shared.tolist()}

@@ -70,7 +70,7 @@ def test_it_learns_and_leaves_features_by_which_images_can_be_told_apart(tmp_pat
     assert "synthetic stand-in" in said and f"features of all images: {tmp_path / 'features'}" in said
     metrics = json.loads((tmp_path / "result.json").read_text())["metrics"]
     assert metrics["Training accuracy"] > 0.1  # 0.01 by chance
-    about, (vectors, labels) = features.about(tmp_path / "features"), features.load(tmp_path / "features", "train")
+    about, (vectors, labels) = features.read_about(tmp_path / "features"), features.load(tmp_path / "features", "train")
     assert about["data"] == "synthetic" and about["accuracy"] == metrics["Accuracy"] and vectors.shape == (800, 512)
     between = np.stack([vectors[labels == c].mean(axis=0) for c in range(100)]).var(axis=0).sum()
     assert between > 0.3 * vectors.var(axis=0).sum()  # 1/8 of it if labels meant nothing
@@ -108,14 +108,11 @@ def test_real_images_leave_their_features_in_the_data_folder_if_none_are_better(
     assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
     assert "data: cifar100" in capsys.readouterr().out
     assert features.load(features.default_folder(), "train").labels.tolist() == [0, 1, 2, 3] * 5
-    vgg.save_features(
-        tmp_path / "other", vgg.Config(seed=9), {"test": features.load(features.default_folder(), "test")}, -1.0
-    )
-    assert features.about(features.default_folder())["seed"] == 0  # one that is less accurate does not take its place
-    vgg.save_features(
-        tmp_path / "other", vgg.Config(seed=9), {"test": features.load(tmp_path / "run/features", "test")}, 2.0
-    )
-    assert features.about(features.default_folder())["seed"] == 9
+    found = {"test": features.load(features.default_folder(), "test")}
+    vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, -1.0)
+    assert features.read_about(features.default_folder())["seed"] == 0  # a less accurate network does not replace it
+    vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, 2.0)
+    assert features.read_about(features.default_folder())["seed"] == 9
 
 
 def test_a_damaged_file_shows_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):

@@ -75,10 +75,10 @@ def test_images_are_read_from_the_files_and_from_the_archive(folder: Path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", r"train.bin has 0 bytes, which is no whole number of images of 3,074 bytes each"),
-        (records([1, 2])[:-1], r"train.bin has 6,147 bytes, which is no whole number"),
-        (records([1, 100]), r"train.bin gives image 1 the fine label 100, but there are only 0 to 99"),
-        (b"\xff" + records([1])[1:], r"train.bin gives image 0 the coarse label 255, but there are only 0 to 19"),
+        (b"", r"train.bin has 0 bytes, not a multiple of the 3,074 bytes of an image"),
+        (records([1, 2])[:-1], r"train.bin has 6,147 bytes, not a multiple"),
+        (records([1, 100]), r"train.bin gives image 1 the fine label 100, but labels are 0 to 99"),
+        (b"\xff" + records([1])[1:], r"train.bin gives image 0 the coarse label 255, but labels are 0 to 19"),
     ],
 )
 def test_damaged_files_are_named(folder: Path, content: bytes, said: str):
@@ -89,7 +89,7 @@ def test_damaged_files_are_named(folder: Path, content: bytes, said: str):
     archive(folder, {"train": content})
     with pytest.raises(DataError, match=said.replace("train.bin", "train.bin in .*tar.gz")):
         cifar100.load("train")
-    with pytest.raises(DataError, match=r"tar.gz holds no cifar-100-binary/test.bin"):
+    with pytest.raises(DataError, match=r"tar.gz contains no cifar-100-binary/test.bin"):
         cifar100.load("test")
 
 
@@ -160,7 +160,7 @@ def stored(tmp_path: Path) -> Path:
 
 
 def test_features_come_back_as_they_were(stored: Path):
-    assert features.about(stored)["accuracy"] == 0.5
+    assert features.read_about(stored)["accuracy"] == 0.5
     for part, N in (("train", 5), ("test", 2)):
         for got, want in zip(features.load(stored, part), some(N), strict=True):
             np.testing.assert_array_equal(got, want)
@@ -181,9 +181,9 @@ def test_damaged_features_are_named(stored: Path, tmp_path: Path):
     for text in ("[]", '{"data": 1, "accuracy": 1}', '{"data": "cifar100"}', "{"):
         (stored / "about.json").write_text(text)
         with pytest.raises(UsageError, match=r"about\.json"):
-            features.about(stored)
-    with pytest.raises(DataError, match=r"holds no image features: .*python -m tasks.vgg makes them"):
-        features.about(tmp_path / "nothing")
+            features.read_about(stored)
+    with pytest.raises(DataError, match=r"contains no image features: .*python -m tasks.vgg extracts them"):
+        features.read_about(tmp_path / "nothing")
 
 
 def test_mutated_features_give_an_array_or_a_sentence(stored: Path):

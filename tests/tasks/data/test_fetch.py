@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.data import catalogue, command, download, unpack
+from tasks.data import catalog, command, download, unpack
 from tasks.data import locations as store
-from tasks.data.catalogue import DATA_SETS, DataSet, Published
+from tasks.data.catalog import DATA_SETS, DataSet, Published
 from tasks.data.locations import DataError
 from tasks.harness.cli import main
 
@@ -71,7 +71,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(download, "PAUSE", 0.001)
+    monkeypatch.setattr(download, "BACKOFF", 0.001)
     with Server(CONTENT) as server:
         server.let_go = threading.Event()
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -111,10 +111,8 @@ def test_a_broken_connection_goes_on_where_it_was(server: Server, tmp_path: Path
 
 
 def test_a_later_process_goes_on_as_well(server: Server, tmp_path: Path):
-    server.plan = [{"breaks after": 200_000}] + [{"breaks after": 0}] * download.TRIES
-    with pytest.raises(
-        DataError, match=r"broke off 5 times in a row; 200,000 bytes are kept, and the same command goes"
-    ):
+    server.plan = [{"breaks after": 200_000}] + [{"breaks after": 0}] * download.ATTEMPTS
+    with pytest.raises(DataError, match=r"failed 5 times in a row; 200,000 bytes are kept; run the same command again"):
         download.download(published(server), tmp_path / "file")
     assert names(tmp_path) == [".file.partial"]
     download.download(published(server), tmp_path / "file")
@@ -132,9 +130,9 @@ def test_a_server_that_does_not_do_ranges_right(server: Server, tmp_path: Path, 
 
 def test_without_ranges_and_always_broken_it_ends(server: Server, tmp_path: Path):
     server.plan = [{"ignores range": True, "breaks after": 5_000}] * 50
-    with pytest.raises(DataError, match="broke off"):
+    with pytest.raises(DataError, match="failed 5 times"):
         download.download(published(server), tmp_path / "file")
-    assert len(server.asked) <= 2 * download.TRIES
+    assert len(server.asked) <= 2 * download.ATTEMPTS
 
 
 def test_all_was_there_already(server: Server, tmp_path: Path):
@@ -154,8 +152,8 @@ def test_all_was_there_already(server: Server, tmp_path: Path):
     [
         ({"sha256": "0" * 64}, "its sha256 is"),
         ({"sha256": "", "md5": "0" * 32}, "its md5 is"),
-        ({"size": len(CONTENT) + 1}, "it has 300,000 bytes and not 300,001"),
-        ({"size": len(CONTENT) - 1}, "sends more than the 299,999 bytes"),
+        ({"size": len(CONTENT) + 1}, "it has 300,000 bytes instead of 300,001"),
+        ({"size": len(CONTENT) - 1}, "sends more than the expected 299,999 bytes"),
     ],
 )
 def test_a_wrong_file_is_refused_and_removed(server: Server, tmp_path: Path, more: dict, said: str):
@@ -167,7 +165,7 @@ def test_a_wrong_file_is_refused_and_removed(server: Server, tmp_path: Path, mor
 def test_a_file_without_end_is_cut_off(server: Server, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(download, "LIMIT_BYTES", 70_000)
     server.plan = [{"no length": True}]
-    with pytest.raises(DataError, match="sends more than the 70,000 bytes"):
+    with pytest.raises(DataError, match="sends more than the expected 70,000 bytes"):
         download.download(published(server, size=None), tmp_path / "file")
     assert names(tmp_path) == []
 
@@ -175,20 +173,20 @@ def test_a_file_without_end_is_cut_off(server: Server, tmp_path: Path, monkeypat
 @pytest.mark.parametrize("code", [403, 404, 410, 501])
 def test_an_answer_that_will_not_change_is_told_at_once(server: Server, tmp_path: Path, code: int):
     server.plan = [{"code": code}] * 9
-    with pytest.raises(DataError, match=f"answers {code} .*; nothing came"):
+    with pytest.raises(DataError, match=f"responds {code} .*; received nothing"):
         download.download(published(server), tmp_path / "file")
     assert len(server.asked) == 1 and names(tmp_path) == []
 
 
 def test_a_server_in_trouble_is_asked_a_few_times(server: Server, tmp_path: Path):
     server.plan = [{"code": code} for code in (500, 502, 503, 504, 429)]
-    with pytest.raises(DataError, match="broke off 5 times in a row; nothing came"):
+    with pytest.raises(DataError, match="failed 5 times in a row; received nothing"):
         download.download(published(server), tmp_path / "file")
     assert len(server.asked) == 5
 
 
 def test_a_server_that_falls_silent(server: Server, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(download, "PATIENCE", 0.2)
+    monkeypatch.setattr(download, "TIMEOUT", 0.2)
     server.plan = [{"breaks after": 1_000, "hangs": True}]
     download.download(published(server), tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
@@ -199,7 +197,7 @@ def test_no_network(tmp_path: Path):
         free.bind(("127.0.0.1", 0))  # nobody listens there
         here = f"http://127.0.0.1:{free.getsockname()[1]}/file"
     for url in (here, "http://no-such-host.invalid/file"):
-        with pytest.raises(DataError, match=f"cannot reach {url}: .*; nothing came"):
+        with pytest.raises(DataError, match=f"cannot reach {url}: .*; received nothing"):
             download.download(Published("file", url), tmp_path / "file")
     assert names(tmp_path) == []
 
@@ -263,7 +261,7 @@ def test_an_archive_is_unpacked(content: bytes, tmp_path: Path):
     unpack.unpack(tmp_path / "archive", tmp_path / "data", progress=seen.append)
     assert (tmp_path / "data/a.txt").read_bytes() == b"first" and (tmp_path / "data/deep/b.bin").stat().st_size == 5_000
     assert names(tmp_path) == ["archive", "data"] and sum(seen) == 5_006
-    with pytest.raises(DataError, match="is there already; remove it"):
+    with pytest.raises(DataError, match="already exists; remove it"):
         unpack.unpack(tmp_path / "archive", tmp_path / "data")
 
 
@@ -313,7 +311,7 @@ def test_a_header_that_lies_is_no_way_around_the_limit(tmp_path: Path):
     huge.size = 2 * 2**30
     (tmp_path / "tar").write_bytes(gzip.compress(huge.tobuf(tarfile.GNU_FORMAT) + b"\0" * 20_000))
     for name in ("zip", "tar"):
-        with pytest.raises(DataError, match="damaged or cut off"):
+        with pytest.raises(DataError, match="damaged or truncated"):
             unpack.unpack(tmp_path / name, tmp_path / "data", limit_bytes=10_000)
     assert names(tmp_path) == ["tar", "zip"]
 
@@ -364,7 +362,7 @@ def tiny(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pub
                        sha256=hashlib.sha256(server.content).hexdigest())  # fmt: skip
     needs = (("tiny-binary/train.bin",), ("tiny-binary/test.bin",))
     monkeypatch.setitem(DATA_SETS, "tiny", DataSet("tiny", "Tiny", needs, (source,)))
-    monkeypatch.setattr(catalogue, "SIZES", {"tiny-binary/train.bin": 3074, "tiny-binary/test.bin": 3074})
+    monkeypatch.setattr(catalog, "SIZES", {"tiny-binary/train.bin": 3074, "tiny-binary/test.bin": 3074})
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
     return source
 
@@ -372,9 +370,9 @@ def tiny(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pub
 def test_fetch_and_check(tiny: Published, server: Server, tmp_path: Path, capsys):
     assert main(["data", "check", "tiny"]) == 2
     said = capsys.readouterr()
-    assert "BAD tiny-binary/train.bin: absent" in said.out and "minisets data fetch tiny gets it" in said.err
+    assert "BAD tiny-binary/train.bin: missing" in said.out and "minisets data fetch tiny downloads it" in said.err
     assert main(["data", "fetch", "Tiny"]) == 0
-    assert "the checksum is right" in capsys.readouterr().out
+    assert "the checksum matches" in capsys.readouterr().out
     assert names(tmp_path / "data") == ["tiny-binary"]
     assert main(["data", "check", "tiny"]) == 0
     assert main(["data", "fetch", "tiny"]) == 0  # nothing to do
@@ -388,7 +386,7 @@ def test_an_archive_that_is_there_is_unpacked_and_kept(tiny: Published, server: 
     (tmp_path / "data").mkdir()
     (tmp_path / "data/tiny.tar.gz").write_bytes(server.content)
     assert main(["data", "check", "tiny"]) == 2
-    assert "tiny.tar.gz is here, to be unpacked" in capsys.readouterr().err
+    assert "tiny.tar.gz is present but not unpacked" in capsys.readouterr().err
     assert main(["data", "fetch", "tiny"]) == 0
     assert names(tmp_path / "data") == ["tiny-binary", "tiny.tar.gz"] and not server.asked
 
@@ -405,7 +403,7 @@ def test_celeba_is_not_fetched_but_explained(tmp_path: Path, monkeypatch, capsys
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     assert main(["data", "fetch", "celeba"]) == 2
     said = capsys.readouterr().err
-    assert "mmlab.ie.cuhk.edu.hk" in said and f"list_eval_partition.txt into {tmp_path}/celeba" in said
+    assert "mmlab.ie.cuhk.edu.hk" in said and f"list_eval_partition.txt into the folder {tmp_path}/celeba" in said
     (tmp_path / "celeba/img_align_celeba").mkdir(parents=True)
     (tmp_path / "celeba/img_align_celeba/000001.jpg").touch()
     (tmp_path / "celeba/list_attr_celeba.txt").write_text("2\n")
@@ -417,7 +415,7 @@ def test_celeba_is_not_fetched_but_explained(tmp_path: Path, monkeypatch, capsys
 
 def test_omniglot_zipped_again_is_complete_or_not(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
-    monkeypatch.setattr(catalogue, "COUNTS", {f"omniglot/images_{part}.zip": ("*/*/*.png", 2)
+    monkeypatch.setattr(catalog, "COUNTS", {f"omniglot/images_{part}.zip": ("*/*/*.png", 2)
                                               for part in ("background", "evaluation")})  # fmt: skip
     (tmp_path / "omniglot").mkdir()
     images = [(f"images_background/Greek/character01/0001_0{i}.png", b"image") for i in (1, 2)]
@@ -439,18 +437,18 @@ def test_a_file_that_is_used_as_it_is(server: Server, tmp_path: Path, monkeypatc
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     monkeypatch.setitem(DATA_SETS, "plain", DataSet("plain", "Plain", (("it/file.bin",),), (published(server),)))
     assert main(["data", "fetch", "plain"]) == 0 and main(["data", "check", "plain"]) == 0
-    assert "ok  " in (said := capsys.readouterr().out) and "the published file, checksum and all" in said
+    assert "ok  " in (said := capsys.readouterr().out) and "the published file, its checksum matches" in said
 
 
 def test_a_zip_whose_files_are_not_whole(tmp_path: Path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "it.zip", "w") as archive:  # not compressed
         archive.writestr("a/b/c.png", b"image")
     (tmp_path / "it.zip").write_bytes((tmp_path / "it.zip").read_bytes().replace(b"image", b"imagE"))
-    with pytest.raises(DataError, match=r"a/b/c.png in it cannot be read"):
-        command._count(tmp_path / "it.zip", "*.png")
+    with pytest.raises(DataError, match=r"a/b/c.png cannot be read"):
+        command._count_files(tmp_path / "it.zip", "*.png")
     monkeypatch.setattr(command, "LIMIT_BYTES", 4)
     with pytest.raises(DataError, match="unpacks to more than 4 bytes"):
-        command._count(tmp_path / "it.zip", "*.png")
+        command._count_files(tmp_path / "it.zip", "*.png")
 
 
 def test_a_file_that_nothing_is_known_of_is_left_alone(tmp_path: Path, monkeypatch, capsys):
@@ -458,7 +456,7 @@ def test_a_file_that_nothing_is_known_of_is_left_alone(tmp_path: Path, monkeypat
     monkeypatch.setitem(DATA_SETS, "other", DataSet("other", "Other", (("other.h5",),)))
     (tmp_path / "other.h5").write_bytes(b"x")
     assert main(["data", "check", "other"]) == 0
-    assert "no checksum of it is published" in capsys.readouterr().out
+    assert "it has no published checksum" in capsys.readouterr().out
 
 
 def test_the_list_and_names_that_do_not_exist(tmp_path: Path, monkeypatch, capsys):
@@ -466,17 +464,17 @@ def test_the_list_and_names_that_do_not_exist(tmp_path: Path, monkeypatch, capsy
     (tmp_path / "ModelNet40").mkdir()
     assert main(["data", "list"]) == 0
     said = capsys.readouterr().out
-    assert "omniglot: Omniglot, not here" in said and f"-> {tmp_path}/ModelNet40" in said
+    assert "omniglot: Omniglot, not present" in said and f"-> {tmp_path}/ModelNet40" in said
     assert main(["data", "fetch", "omniglt"]) == 2
     assert "there is no data set 'omniglt'; did you mean omniglot?" in capsys.readouterr().err
-    assert main(["data", "check", "x"]) == 2 and "there are omniglot, " in capsys.readouterr().err
+    assert main(["data", "check", "x"]) == 2 and "the data sets are omniglot, " in capsys.readouterr().err
     assert main(["data"]) == 2 and main(["data", "fetch"]) == 2
 
 
 def test_every_file_of_the_catalogue_has_a_place_and_a_checksum():
     for data in DATA_SETS.values():
         for source in data.files:
-            assert source.url.startswith(("https://", "http://")) or data.how
+            assert source.url.startswith(("https://", "http://")) or data.instructions
             assert len(source.sha256) in (0, 64) and len(source.md5) in (0, 32)
             assert source.sha256 or source.md5 or data.name == "modelnet40_normal_resampled"
             assert os.path.normpath(source.path) == source.path and not source.path.startswith(("/", ".."))

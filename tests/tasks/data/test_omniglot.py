@@ -79,9 +79,9 @@ def averaged(ink: np.ndarray) -> np.ndarray:
 
 def test_the_areas_are_averaged():
     ink = drawing(np.random.default_rng(1))
-    np.testing.assert_allclose(omniglot.shrink(ink) / omniglot.FULL, averaged(ink), atol=1e-12)
-    assert (omniglot.shrink(np.ones((2, 105, 105), bool)) == omniglot.FULL).all()
-    assert not omniglot.shrink(np.zeros((105, 105), bool)).any()
+    np.testing.assert_allclose(omniglot.downsample(ink) / omniglot.FULL, averaged(ink), atol=1e-12)
+    assert (omniglot.downsample(np.ones((2, 105, 105), bool)) == omniglot.FULL).all()
+    assert not omniglot.downsample(np.zeros((105, 105), bool)).any()
 
 
 @pytest.mark.parametrize("form", ["zipped", "unpacked", "mixed"])
@@ -172,7 +172,9 @@ def test_a_corrupt_file_names_itself(tiny: dict, tmp_path: Path):
         png(np.ones((105, 105)), "RGB"),
     ):
         (tmp_path / "omniglot" / name).write_bytes(content)
-        with pytest.raises(DataError, match=r"images_evaluation: Beta/character01/0002_05.png is (no PNG|an image)"):
+        with pytest.raises(
+            DataError, match=r"images_evaluation: Beta/character01/0002_05.png is (not a readable PNG|an image)"
+        ):
             omniglot.load()
 
 
@@ -226,13 +228,13 @@ def test_broken_archives_are_a_sentence_or_characters(tmp_path: Path):
 
 
 def test_an_archive_of_very_many_files_is_none_of_omniglot(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(omniglot, "_MOST", 50)
+    monkeypatch.setattr(omniglot, "_MAX_FILES", 50)
     with zipfile.ZipFile(tmp_path / "it.zip", "w") as archive:
         for i in range(60):
             archive.writestr(f"{i}", b"")
-    with pytest.raises(DataError, match="holds more than 50 files"):
+    with pytest.raises(DataError, match="contains more than 50 files"):
         omniglot.read(tmp_path / "it.zip")
-    with pytest.raises(DataError, match="damaged or cut off"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         (tmp_path / "other.zip").write_bytes(b"<html>")
         omniglot.read(tmp_path / "other.zip")
 
@@ -248,8 +250,8 @@ def test_glyphs_have_the_form_of_the_real_thing():
         assert images.dtype == np.float32 and images.min() == 0 and images.max() == 1
         assert 0.03 < images.mean() < 0.12  # Omniglot has 0.08 of ink
         assert (images.max(axis=(2, 3)) > 0.5).mean() > 0.999  # hardly any drawing is empty
-    other = glyphs.draw(np.random.default_rng(1), glyphs.characters(np.random.default_rng(1), 5))
-    again = glyphs.draw(np.random.default_rng(1), glyphs.characters(np.random.default_rng(1), 5))
+    other = glyphs.synthesize_drawings(np.random.default_rng(1), glyphs.sample_characters(np.random.default_rng(1), 5))
+    again = glyphs.synthesize_drawings(np.random.default_rng(1), glyphs.sample_characters(np.random.default_rng(1), 5))
     np.testing.assert_array_equal(other, again)
 
 

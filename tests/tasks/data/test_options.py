@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tasks.data import DataError, OnData, data_folder, data_option, locate
-from tasks.data.catalogue import DATA_SETS
+from tasks.data.catalog import DATA_SETS
 from tasks.harness import experiment as registry
 from tasks.harness import tables
 from tasks.harness.cli import main
@@ -76,7 +76,8 @@ def test_absent_data_is_refused_before_a_run_begins(name: str):
         DATA_SETS[name].require()
     sentence = str(refused.value)
     assert (
-        "is not in /nonexistent/minisets: there is no " in sentence and f"minisets data fetch {name} gets" in sentence
+        "is not in /nonexistent/minisets: there is no " in sentence
+        and f"minisets data fetch {name} downloads" in sentence
     )
     assert DATA_SETS[name].needs[0][0] in sentence and DATA_SETS[name].needs[-1][-1] in sentence
     Config(data="synthetic").check()
