@@ -182,7 +182,7 @@ def test_which_features_are_taken(tmp_path: Path, monkeypatch):
     """Those of the real images if they are there, those of a folder that is named, or made-up ones."""
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     assert Config().data == "synthetic" and Config().folder() is None
-    with pytest.raises(DataError, match=r"holds no image features: .*python -m tasks.vgg makes them"):
+    with pytest.raises(DataError, match=r"contains no image features: .*python -m tasks.vgg extracts them"):
         Config(data="cifar100").check()
     features.save(features.default_folder(), {"train": some(4_000)}, {"data": "cifar100", "accuracy": 0.7})
     assert Config().data == "cifar100" and Config().folder() == features.default_folder()

@@ -176,7 +176,7 @@ def test_damaged_features_are_named(stored: Path, tmp_path: Path):
 
     wrong("train.npy", np.zeros((5, 9), "f4"), r"have the shapes \(5, 9\) and \(5,\); expected \(N, 512\)")
     wrong("train.npy", np.zeros((5, 512)), "train.npy is not an array of float32")
-    wrong("train.npy", np.full((5, 512), np.nan, "f4"), "train.npy has values that are not finite")
+    wrong("train.npy", np.full((5, 512), np.nan, "f4"), "train.npy contains values that are not finite")
     wrong("train_labels.npy", np.full(5, 100, "u1"), "train_labels.npy has the label 100")
     for text in ("[]", '{"data": 1, "accuracy": 1}', '{"data": "cifar100"}', "{"):
         (stored / "about.json").write_text(text)
