@@ -1,4 +1,4 @@
-"""Everything but speed works without the folders of faster forms; `make test-plain` runs the whole suite so."""
+"""Everything but speed works without the folders of faster forms; `make test-plain` runs the full suite that way."""
 
 import os
 import subprocess

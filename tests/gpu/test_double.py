@@ -355,7 +355,7 @@ def sends_a_host_gradient(x):
     return x.sum(), lambda g: np.ones((3, 4), dtype="float32") * g
 
 
-def reads_memory_that_nobody_wrote(x):
+def reads_uninitialized_memory(x):
     y = backend.array_module(x).empty_like(x)
     y[1:] = x[1:]
     return y, lambda g: g
@@ -379,7 +379,7 @@ def lifted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         (adds_a_host_array, TypeError),
         (computes_with_numpy_where_cupy_has_nothing, NotImplementedError),
         (sends_a_host_gradient, TypeError),
-        (reads_memory_that_nobody_wrote, AssertionError),
+        (reads_uninitialized_memory, AssertionError),
     ],
 )
 def test_mistakes_are_noticed(mistake: Callable[..., Any], error: type[Exception], lifted: Callable, cupy: ModuleType):

@@ -75,7 +75,7 @@ def test_inducing_points_and_seeds_begin_within_the_authors_bound():
     assert 0.95 * np.sqrt(6 / (64 * 33)) < values.max() <= np.sqrt(6 / (64 * 33))
 
 
-def test_set_norm_counts_only_who_is_present():
+def test_set_norm_uses_only_valid_elements():
     norm, mask = SetNorm(3).astype("float64"), np.arange(5) < np.array([[3], [5]])
     norm.gamma.data[...], norm.beta.data[...] = [1.0, 2.0, 3.0], [0.5, -0.5, 1.0]
 
@@ -191,7 +191,7 @@ def test_float64_arrays_meet_float32_parameters():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "said"),
+    ("call", "error", "message"),
     [
         (lambda: SAB(3, 8, 3, rng=rng), ValueError, "the number of heads must divide the width d = 8, given 3"),
         (lambda: SAB(3, 8, 0, rng=rng), ValueError, "number of heads must be a positive integer, given 0"),
@@ -248,8 +248,8 @@ def test_float64_arrays_meet_float32_parameters():
         (lambda: unpad(X, np.ones((2, 4), bool)), ValueError, r"expected a mask of shape \(2, 5\)"),
     ],
 )
-def test_wrong_input_gets_a_sentence(call, error, said):
-    with pytest.raises(error, match=said):
+def test_wrong_input_is_one_sentence(call, error, message):
+    with pytest.raises(error, match=message):
         call()
 
 

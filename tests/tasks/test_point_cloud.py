@@ -27,7 +27,7 @@ TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "eva
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Few shapes of each class, so that the stand-in is made quickly."""
-    monkeypatch.setattr(shapes, "EACH", {"train": 10, "test": 4})
+    monkeypatch.setattr(shapes, "PER_CLASS", {"train": 10, "test": 4})
 
 
 def train_tiny(path: Path, run: type[Run] = Run, **options) -> dict:

@@ -44,7 +44,7 @@ def test_seven_have_both_attributes_and_one_has_neither(part: int):
     assert has[~is_odd].all() and not has[is_odd].any()
     assert (DATA.split[members] == part).all()
     assert all(len({*eight}) == 8 for eight in members.tolist())
-    assert np.bincount(odd, minlength=8).min() > 150  # 250 expected: the odd one stands anywhere
+    assert np.bincount(odd, minlength=8).min() > 150  # 250 expected: any position
     pairs = {tuple(pair) for pair in shared.tolist()}
     assert len(pairs) == 12 * 11 // 2 and all(a < b for a, b in pairs)
 

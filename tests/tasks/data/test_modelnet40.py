@@ -266,7 +266,7 @@ def huge(file) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda file: file.pop("data"), "ply_data_train1.h5 has no array data"),
         (lambda file: file.pop("label"), "ply_data_train1.h5 has no array label"),
@@ -282,12 +282,12 @@ def huge(file) -> None:
         (huge, "claims to have 12,000,000,000,000,000 bytes"),
     ],
 )
-def test_bad_h5_files_are_refused_by_name(change: Callable, said: str, data: Path):
+def test_bad_h5_files_are_refused_by_name(change: Callable, message: str, data: Path):
     folder = write_h5(data / "modelnet40_ply_hdf5_2048")
     change_h5(folder / "ply_data_train1.h5", change)
     with pytest.raises(DataError) as refused:
         modelnet40.find(5).load("train")
-    assert str(folder / "ply_data_train1.h5") in str(refused.value) and said in str(refused.value)
+    assert str(folder / "ply_data_train1.h5") in str(refused.value) and message in str(refused.value)
 
 
 def mutate(rng: random.Random, whole: bytes) -> bytes:
@@ -337,13 +337,13 @@ def test_mutated_files_are_read_or_refused(data: Path):
 
 
 def test_empty_folders_and_files_too_large_are_refused(data: Path, monkeypatch):
-    for name, said in (
+    for name, message in (
         ("modelnet40_ply_hdf5_2048", "has no ply_data_train0.h5"),
         ("modelnet40_normal_resampled", "cannot read .*modelnet40_train.txt: No such file"),
         ("ModelNet40", "has no meshes such as chair/train/chair_0001.off"),
     ):
         (data / name).mkdir()
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             modelnet40.find(1).load("train")
         (data / name).rmdir()
     text, mesh = write_text(data / "modelnet40_normal_resampled"), write_meshes(data / "ModelNet40")

@@ -9,7 +9,7 @@ from tasks.data.standins import shapes
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Few shapes of each class, so that the stand-in is made quickly."""
-    monkeypatch.setattr(shapes, "EACH", {"train": 10, "test": 4})
+    monkeypatch.setattr(shapes, "PER_CLASS", {"train": 10, "test": 4})
 
 
 def test_the_stand_in_has_the_shapes_of_modelnet40():
