@@ -4,37 +4,39 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 comma  := ,
 
-.PHONY: help test test-gpu test-plain demo tables lint format clean
+.PHONY: help test test-gpu test-plain demo tables figures lint format clean
 .DELETE_ON_ERROR:
 
-help:                           ## what there is to make
+help:                           ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 test: $(VENV)/.ready            ## install and run the whole suite with branch coverage
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
-	$(BIN)/python -m pytest -n auto tests/gpu tests/gpu/test_double.py
+	$(BIN)/python -m pytest -n auto tests/gpu
 
 test-plain: $(VENV)/.ready      ## the suite as if the folders of faster forms had been deleted
 	PYTHONPATH=tests/helpers/without_fast $(BIN)/python -m pytest -n auto
 
-demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and draw what it found
+demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and plot the result
 	rm -rf runs/demo
 	$(BIN)/minisets train clustering --preset quick --arch "ISAB (16) + PMA" --out runs/demo
 
-tables: $(VENV)/.ready          ## make the tables of docs/results anew from the runs that are stored there
-	@for task in max_regression unique_characters clustering clustering_large image_clustering vgg set_anomaly \
-	        point_cloud runtime; do \
+tables: $(VENV)/.ready          ## update the tables of docs/results from the runs stored there
+	@for task in $$($(BIN)/python -c 'from tasks.harness.experiment import NAMES; print(*NAMES)'); do \
 	    $(BIN)/minisets table $$task --runs docs/results/$$task --format markdown > docs/results/$$task.md || exit 1; \
 	done
 
-lint: $(VENV)/.ready            ## what CI asks of the style
+figures: $(VENV)/.ready         ## update the figures of docs/results from the runs stored there
+	$(BIN)/python -m tasks.plots.stored
+
+lint: $(VENV)/.ready            ## check the style and the types, as CI does
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.ready          ## mend the style
+format: $(VENV)/.ready          ## fix the style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -44,11 +46,11 @@ $(VENV)/.ready: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-# Where there is a GPU the tests run on it, and need the libraries of CUDA too.
+# Where there is a GPU the tests run on it, and need the CUDA libraries too.
 $(VENV)/.ready-gpu: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu-test$(if $(shell command -v nvidia-smi),$(comma)gpu)]'
 	@touch $@
 
-clean:                          ## remove all that was made
+clean:                          ## remove everything that was generated
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 	rm -rf $(VENV) build runs .pytest_cache .hypothesis .ruff_cache .mypy_cache .coverage *.egg-info

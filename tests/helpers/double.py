@@ -455,7 +455,7 @@ def _companions() -> dict[str, ModuleType]:
     names = ["cupyx", "cupyx.scipy", "cupyx.scipy.special"]
     cupyx, scipy_, special = modules = [ModuleType(name) for name in names]
     cupyx.scipy, scipy_.special, cupyx.scatter_add = scipy_, special, module().add.at
-    for name in ("gammaln", "digamma", "erf"):
+    for name in ("gammaln", "digamma", "erf", "erfc"):
         setattr(special, name, ufunc(getattr(scipy.special, name)))
     return dict(zip(names, modules, strict=True))
 

@@ -8,23 +8,13 @@ the equation is evaluated as written in wide decimal arithmetic rather than rear
 Inputs are float64 arrays (or None where optional), settings are keyword-only, results are float64 arrays.
 """
 
+from autograd.cases import OPS
 from tests.helpers.oracles import arithmetic, functions, images, linalg, loss, nn, pooling, reduce, shape, softmax
 
-OPS = {  # module -> its ops
-    arithmetic: "add subtract multiply divide negative power maximum minimum where",
-    functions: "exp log sqrt abs tanh sigmoid softplus clip astype to_device",
-    reduce: "sum mean max min var std logsumexp",
-    shape: "reshape transpose swapaxes broadcast_to concatenate stack split getitem pad",
-    linalg: "matmul einsum",
-    softmax: "softmax log_softmax",
-    nn: "linear relu layer_norm attention split_heads join_heads",
-    images: "conv2d batch_norm",
-    pooling: "max_pool mean_pool dropout",
-    loss: "absolute_error squared_error cross_entropy binary_cross_entropy_with_logits "
-    "poisson_negative_log_likelihood gaussian_mixture_log_likelihood",
-}
-ORACLES = {
-    name: getattr(module, name, None) or getattr(module, f"{name}_")  # abs_, sum_, max_, min_: not to hide Python's
-    for module, names in OPS.items()
-    for name in names.split()
+MODULES = (arithmetic, functions, images, linalg, loss, nn, pooling, reduce, shape, softmax)
+ORACLES = {  # abs_, sum_, max_, min_: not to shadow Python's
+    name: oracle
+    for module in MODULES
+    for name in OPS
+    if (oracle := vars(module).get(name) or vars(module).get(f"{name}_"))
 }
