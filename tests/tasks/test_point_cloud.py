@@ -250,7 +250,7 @@ def test_the_command_on_real_files(real: Path, tmp_path: Path, capsys):
 def test_too_many_points_are_refused_before_anything_is_written(real: Path, tmp_path: Path, capsys):
     assert main(["train", "point_cloud", "--out", str(tmp_path / "run"), "--arch", "rFF + PMA", *WORDS, "5000"]) == 2
     message = capsys.readouterr().err
-    assert f"--points 5,000 is more than there are of each shape: {real} has 20; minisets data fetch" in message
+    assert f"--points 5,000 is more than the data has per shape: {real} has 20; minisets data fetch" in message
     assert not (tmp_path / "run").exists()
 
 
@@ -259,7 +259,7 @@ def test_a_damaged_file_is_named(real: Path, tmp_path: Path, capsys):
     path.write_bytes(path.read_bytes()[:-100])
     assert main(["train", "point_cloud", "--out", str(tmp_path / "run"), "--arch", "rFF + PMA", *WORDS, "8"]) == 2
     message = capsys.readouterr().err
-    assert f"{path} cannot be read, and may be damaged" in message and message.count("\n") == 1
+    assert f"{path} cannot be read and may be damaged" in message and message.count("\n") == 1
 
 
 # ---- options and attention -------------------------------------------------------------------------------------------

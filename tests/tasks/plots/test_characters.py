@@ -37,7 +37,7 @@ def test_all_figures_are_plotted_with_their_protocol(runs: Path, capsys):
     lines = {line.split("  ")[0]: line for line in text.splitlines() if line}
     ours = lines["SAB + PMA (1), synthetic stand-in"]
     assert "0.6037 ± 0.0072" in ours and " quick [2] " in ours
-    assert "isab(4)+pma, synthetic stand-in" in lines and " quick [1]" in lines["Best constant, synthetic stand-in"]
+    assert "ISAB (4) + PMA, synthetic stand-in" in lines and " quick [1]" in lines["Best constant, synthetic stand-in"]
 
 
 def test_no_figure_of_sets_without_checkpoint_or_data(runs: Path, tmp_path: Path):
