@@ -277,7 +277,7 @@ def test_copies_are_counted(cupy: ModuleType):
     assert double.copies == {"to_device": 2, "index": 2} and not double.waits
 
 
-# ---- the recorded names of CuPy -----------------------------------------------------------------------------------------------------
+# ---- the recorded names of CuPy ---------------------------------------------------------------------------------
 
 
 @pytest.mark.needs("gpu")
