@@ -66,17 +66,17 @@ class Config(OnData, SetSizes, OneDrop, SampledSets):
 
     def __post_init__(self) -> None:
         if self.data == AUTO and self.features:  # the folder records which data they were made from
-            object.__setattr__(self, "data", features.about(Path(self.features))["data"])
+            object.__setattr__(self, "data", features.read_about(Path(self.features))["data"])
         super().__post_init__()
 
-    def is_there(self) -> bool:
+    def real_data_is_present(self) -> bool:
         return (features.default_folder() / "about.json").exists()
 
-    def data_is_there(self) -> bool:
+    def data_is_present(self) -> bool:
         return self.data == SYNTHETIC or (self.folder() / "about.json").exists()
 
     def require_data(self) -> None:
-        features.about(self.folder())
+        features.read_about(self.folder())
 
     def folder(self) -> Path | None:
         """The folder of the features; None for synthetic ones."""
@@ -87,7 +87,7 @@ class Config(OnData, SetSizes, OneDrop, SampledSets):
     def check(self) -> None:
         super().check()
         if self.features:
-            data = features.about(Path(self.features))["data"]
+            data = features.read_about(Path(self.features))["data"]
             self.require(data == self.data, f"--features {self.features} are of the data {data}, not of {self.data}")
         folder = self.folder()
         labels = features.load(folder, "train").labels if folder else image_features.labels()

@@ -88,7 +88,7 @@ def sample(rng: np.random.Generator, data: Faces, part: int, count: int) -> tupl
 
     The attributes are sampled from all pairs that at least seven images of the part share and at least one lacks.
     """
-    candidates = np.flatnonzero(data.part == part)
+    candidates = np.flatnonzero(data.split == part)
     has = np.ascontiguousarray(data.attributes[candidates].T)  # (attributes, images)
     both, neither = (marks.astype("float32") @ marks.astype("float32").T for marks in (has, ~has))  # numbers of images
     pairs = np.argwhere(np.triu((both >= N - 1) & (neither >= 1), 1))

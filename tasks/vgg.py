@@ -57,7 +57,7 @@ class Config(Data, Stepping):
 
     def require_data(self) -> None:
         super().require_data()
-        for part in features.PARTS:
+        for part in features.SPLITS:
             cifar100.load(part)  # report a damaged file now rather than after the run has started
 
 
@@ -161,8 +161,8 @@ def train(config: Config, run: Run) -> dict[str, float]:
         if run.due(config.evaluate_every):
             run.record(Accuracy=accuracy(net, extract(net, Images(test.pixels[some], test.labels[some]), normalize)))
 
-    parts = {part: extract(net, images(config, part), normalize) for part in features.PARTS}
-    scores = {part: accuracy(net, parts[part]) for part in features.PARTS}
+    parts = {part: extract(net, images(config, part), normalize) for part in features.SPLITS}
+    scores = {part: accuracy(net, parts[part]) for part in features.SPLITS}
     save_features(run.folder.path / "features", config, parts, scores["test"])
     return {"Accuracy": scores["test"], "Training accuracy": scores["train"]}
 
@@ -189,7 +189,7 @@ def save_features(folder: Path, config: Config, parts: dict[str, Features], scor
     features.save(folder, parts, about)
     report(f"  features of all images: {folder}")
     shared = features.default_folder()
-    if config.data != SYNTHETIC and (not shared.exists() or features.about(shared)["accuracy"] < score):
+    if config.data != SYNTHETIC and (not shared.exists() or features.read_about(shared)["accuracy"] < score):
         features.save(shared, parts, about)
         report(f"  the most accurate so far; copied to {shared}")
 

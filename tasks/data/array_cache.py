@@ -1,4 +1,4 @@
-"""Arrays that take minutes to make from many files: made once, kept as .npy files, mapped into memory from then on."""
+"""Arrays that take minutes to read from many files: built once, saved as .npy files, and memory-mapped from then on."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from tasks.data.locations import DataError, cache_folder
 
 try:
     import fcntl
-except ImportError:  # Windows has no flock; two processes may then make the same array, each its own
+except ImportError:  # Windows has no flock: there, two processes may both build the same array
     fcntl = None
 
 
-def prepared(name: str, sources: Iterable[Path], shape: tuple[int, ...], dtype: str, items: Iterable) -> np.ndarray:
-    """The array of this shape whose rows are the items, read-only and on the disk.
+def cached_array(name: str, sources: Iterable[Path], shape: tuple[int, ...], dtype: str, items: Iterable) -> np.ndarray:
+    """The array of this shape whose rows are the items, read-only and memory-mapped.
 
-    Made if it is not there: the items, one at a time and with a progress bar.  It has its name from the sources, their
-    sizes and times, so that other files make another array.
+    If it is not in the cache, it is built from the items one at a time, with a progress bar.  Its file name contains a
+    hash of the sources' paths, sizes and modification times, so changed sources get a new array.
     """
     path = cache_folder() / f"{name}-{_digest(sources, shape, dtype)}.npy"
     array = _open(path, shape, dtype)
     if array is None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _alone(path.parent):
-                array = _open(path, shape, dtype)  # another process may have made it meanwhile
+            with _exclusive(path.parent):
+                array = _open(path, shape, dtype)  # another process may have built it in the meantime
                 if array is None:
                     _write(path, shape, dtype, items)
         except OSError as error:
@@ -46,15 +46,15 @@ def _digest(sources: Iterable[Path], shape: tuple[int, ...], dtype: str) -> str:
     digest = hashlib.sha256(repr((shape, dtype)).encode())
     for source in sources:
         try:
-            about = source.stat()
+            status = source.stat()
         except OSError as error:
             raise DataError(f"cannot read {source}: {error.strerror or error}") from None
-        digest.update(repr((str(source), about.st_size, about.st_mtime_ns)).encode())
+        digest.update(repr((str(source), status.st_size, status.st_mtime_ns)).encode())
     return digest.hexdigest()[:12]
 
 
 def _open(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
-    """The array, or None if it is not there or not what it should be."""
+    """The cached array, or None if the file is missing, damaged or has another shape or dtype."""
     with contextlib.suppress(OSError, ValueError, EOFError):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
         if array.shape == shape and array.dtype == dtype and array.flags.c_contiguous:
@@ -64,7 +64,7 @@ def _open(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
 
 def _write(path: Path, shape: tuple[int, ...], dtype: str, items: Iterable) -> None:
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-    print(f"preparing {path}, once", file=sys.stderr)
+    print(f"building {path} (only once)", file=sys.stderr)
     look = {"total": shape[0], "unit": " items", "dynamic_ncols": True, "disable": None}  # None: only on a terminal
     with atomic_write(path) as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -76,8 +76,8 @@ def _write(path: Path, shape: tuple[int, ...], dtype: str, items: Iterable) -> N
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process prepares anything in the folder; what one that was killed left behind goes."""
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Wait for exclusive access to the cache folder, then remove what killed processes left behind."""
     if fcntl is None:
         yield
         return

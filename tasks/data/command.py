@@ -1,105 +1,117 @@
-"""The command `minisets data`: what there is, get it, look whether it is right.
+"""The command `minisets data`: list, download and verify data sets.
 
-minisets data list                  the data sets, and which of them are here
-minisets data fetch omniglot        download, verify, unpack; a broken download goes on where it was
-minisets data check omniglot        whether the files that are here are complete and right
+minisets data list                  the data sets, and which of them are present
+minisets data fetch omniglot        download, verify and unpack; resumes an interrupted download
+minisets data check omniglot        verify that the files are complete and correct
 
-Everything lies in one folder, MINISETS_DATA or ~/.cache/minisets.  Files that you have already can be put there, under
-the names that `list` shows: `fetch` unpacks an archive that it finds instead of downloading it.
+All data sets are in one folder, MINISETS_DATA or ~/.cache/minisets.  Files that you already have can be put there,
+under the names that `list` shows; `fetch` unpacks an archive that it finds instead of downloading it.
 """
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from tasks.data import catalogue, download
-from tasks.data.catalogue import DATA_SETS, DataSet, Published
+from tasks.data import catalog, download
+from tasks.data.catalog import DATA_SETS, DataSet, Published
 from tasks.data.locations import DataError, data_folder, locate
-from tasks.data.unpack import LIMIT_BYTES, damage, unpack
-from tasks.harness.errors import as_usage_error
-from tasks.harness.parser import Parser
+from tasks.data.unpack import LIMIT_BYTES, as_data_error, unpack
+from tasks.harness.errors import UsageError, as_usage_error
+from tasks.harness.parser import Parser, hint
 from tasks.harness.run import report
+
+COMMANDS = {
+    "list": "the data sets, and which of them are present",
+    "fetch": "download, verify and unpack",
+    "check": "verify that the files are complete and correct",
+}
 
 
 def main(argv: list[str]) -> int:
-    parser = Parser(prog="minisets data", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="minisets data", description=__doc__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands.add_parser("list", help="the data sets, and which of them are here")
-    fetch_ = commands.add_parser("fetch", help="download, verify, unpack")
-    check_ = commands.add_parser("check", help="whether what is here is complete and right")
-    for sub in (fetch_, check_):
-        sub.add_argument("name", metavar="NAME", help=", ".join(DATA_SETS))
-    arguments = parser.parse_args(argv)
-    if arguments.command == "list":
-        listing()
-    else:
-        {"fetch": fetch, "check": check}[arguments.command](find(arguments.name))
+    for command, text in COMMANDS.items():
+        subparser = commands.add_parser(command, help=text, description=text)
+        if command != "list":
+            subparser.add_argument("name", metavar="NAME", help=", ".join(DATA_SETS))
+    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
+        others = f"the commands are {', '.join(COMMANDS)}"
+        raise UsageError(f"there is no command 'data {argv[0]}'; {hint(argv[0], COMMANDS, others)}")
+    given = parser.parse_args(argv)
+    match given.command:
+        case "list":
+            list_data_sets()
+        case "fetch":
+            fetch(find(given.name))
+        case "check":
+            check(find(given.name))
     return 0
 
 
 def find(name: str) -> DataSet:
-    """The data set of a name, or a sentence with the nearest one."""
-    plain = name.lower().replace("-", "_")
-    if plain in DATA_SETS:
-        return DATA_SETS[plain]
-    near = difflib.get_close_matches(plain, DATA_SETS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(DATA_SETS)}"
-    raise DataError(f"there is no data set {name!r}; {hint}")
+    """The data set of this name; an error suggests the nearest name."""
+    known = name.lower().replace("-", "_")
+    if known not in DATA_SETS:
+        others = f"the data sets are {', '.join(DATA_SETS)}"
+        raise DataError(f"there is no data set {name!r}; {hint(known, DATA_SETS, others)}")
+    return DATA_SETS[known]
 
 
-def listing() -> None:
+def list_data_sets() -> None:
     report(f"in {data_folder()}:")
     for data in DATA_SETS.values():
-        report(f"{data.name}: {data.title}, {'here' if data.is_there() else 'not here'}")
-        for forms in data.needs:
-            found = locate(*forms)
-            report(f"    {' or '.join(forms)}{f'   -> {found}' if found else ''}")
+        report(f"{data.name}: {data.title}, {'present' if data.is_present() else 'not present'}")
+        for alternatives in data.needs:
+            found = locate(*alternatives)
+            report(f"    {' or '.join(alternatives)}{f'   -> {found}' if found else ''}")
 
 
 # ---- fetch ----------------------------------------------------------------------------------------------------------
 
 
 def fetch(data: DataSet) -> None:
-    """Get all that is absent; what is there stays as it is."""
+    """Download and unpack what is missing."""
     for source in data.files:
-        if _have(data, source):
-            report(f"{source.unpacks_to or source.path} is in {data_folder()} already")
-            continue
-        path = data_folder() / source.path
-        if not path.exists() and not source.url:
-            names = ", ".join(one.name for one in data.files)
-            raise DataError(f"{source.name} cannot be fetched: {data.how}, and put {names} into {path.parent}")
-        given = path.exists()
-        if not given:
-            report(f"{source.url} -> {path}")
-            download.download(source, path)
-            known = source.sha256 or source.md5
-            report(
-                f"  {path.stat().st_size:,} bytes, {'the checksum is right' if known else 'no checksum is published'}"
-            )
-        elif wrong := download.mistake(source, path):
-            raise DataError(f"{path} is not the published file: {wrong}; remove it, and fetch {data.name} again")
-        if source.unpacks_to:
-            _unpack(path, data_folder() / source.unpacks_to)
-            if not given:  # it is no longer needed; what a person put there is theirs
-                path.unlink()
-    report(f"{data.title} is here; minisets data check {data.name} looks whether all of it is")
+        if _is_present(data, source):
+            report(f"{source.unpacks_to or source.path} is already in {data_folder()}")
+        else:
+            _fetch_file(data, source)
+    report(f"{data.title} is present; minisets data check {data.name} verifies that it is complete")
 
 
-def _have(data: DataSet, source: Published) -> bool:
-    """Whether what this file would bring is there, in any of its forms."""
+def _fetch_file(data: DataSet, source: Published) -> None:
+    path = data_folder() / source.path
+    downloaded = not path.exists()
+    if downloaded and not source.url:
+        names = ", ".join(file.name for file in data.files)
+        raise DataError(
+            f"{source.name} cannot be fetched: {data.instructions}, and put {names} into the folder {path.parent}"
+        )
+    if downloaded:
+        report(f"{source.url} -> {path}")
+        download.download(source, path)
+        verified = "the checksum matches" if source.sha256 or source.md5 else "no checksum is published"
+        report(f"  {path.stat().st_size:,} bytes, {verified}")
+    elif problem := download.checksum_error(source, path):
+        raise DataError(f"{path} is not the published file: {problem}; remove it, then fetch {data.name} again")
+    if source.unpacks_to:
+        _unpack(path, data_folder() / source.unpacks_to)
+        if downloaded:  # an archive that the user put there is kept
+            path.unlink()
+
+
+def _is_present(data: DataSet, source: Published) -> bool:
+    """Whether the content of this file is present, under any of its alternative paths."""
     if source.unpacks_to:
         return (data_folder() / source.unpacks_to).exists()
-    forms = next((forms for forms in data.needs if source.path in forms), (source.path,))
-    return locate(*forms) is not None
+    alternatives = next((paths for paths in data.needs if source.path in paths), (source.path,))
+    return locate(*alternatives) is not None
 
 
 def _unpack(archive: Path, into: Path) -> None:
-    with as_usage_error(f"cannot unpack {archive}"), download.bar(f"unpacking {archive.name}", None) as shown:
-        unpack(archive, into, progress=shown.update)
+    with as_usage_error(f"cannot unpack {archive}"), download.progress_bar(f"unpacking {archive.name}", None) as bar:
+        unpack(archive, into, progress=bar.update)
     report(f"  unpacked to {into}")
 
 
@@ -107,52 +119,49 @@ def _unpack(archive: Path, into: Path) -> None:
 
 
 def check(data: DataSet) -> None:
-    """Say what is there of each part and what is wrong with it; a DataError if anything is."""
-    bad = 0
-    for forms in data.needs:
-        path = locate(*forms)
-        if path is None:
-            said, good = f"{forms[0]}: absent from {data_folder()}", False
-        else:
-            said, good = _state(data, path)
-        report(f"{'ok ' if good else 'BAD'} {said}")
-        bad += not good
-    if bad:
-        waiting = [one.name for one in data.files if one.unpacks_to and (data_folder() / one.path).exists()]
-        more = f" ({', '.join(waiting)} is here, to be unpacked)" if waiting else ""
-        raise DataError(f"{data.title} is not complete and right here; minisets data fetch {data.name} gets it{more}")
+    """Report the state of each part; DataError if one is missing or wrong."""
+    complete = True
+    for alternatives in data.needs:
+        path = locate(*alternatives)
+        text, good = _verify(data, path) if path else (f"{alternatives[0]}: missing from {data_folder()}", False)
+        report(f"{'ok ' if good else 'BAD'} {text}")
+        complete &= good
+    if not complete:
+        archives = [file.name for file in data.files if file.unpacks_to and (data_folder() / file.path).exists()]
+        more = f" ({', '.join(archives)} is present but not unpacked)" if archives else ""
+        raise DataError(f"{data.title} is incomplete or damaged; minisets data fetch {data.name} downloads it{more}")
 
 
-def _state(data: DataSet, path: Path) -> tuple[str, bool]:
-    """One sentence on a file or folder, and whether it is good."""
+def _verify(data: DataSet, path: Path) -> tuple[str, bool]:
+    """The state of a file or folder in words, and whether it is as expected."""
     name = path.relative_to(data_folder()).as_posix()
-    source = next((one for one in data.files if one.path == name), None)
-    wrong = download.mistake(source, path) if source and path.is_file() else "no checksum of it is published"
-    if not wrong:
-        return f"{path}: the published file, checksum and all", True
-    if name in catalogue.SIZES:
-        size, expected = path.stat().st_size, catalogue.SIZES[name]
+    source = next((file for file in data.files if file.path == name), None)
+    problem = download.checksum_error(source, path) if source and path.is_file() else "it has no published checksum"
+    if not problem:
+        return f"{path}: the published file, its checksum matches", True
+    if name in catalog.SIZES:
+        size, expected = path.stat().st_size, catalog.SIZES[name]
         return f"{path}: {size:,} bytes, {expected:,} expected", size == expected
-    if name not in catalogue.COUNTS:
-        return f"{path}: {f'not the published file: {wrong}' if source else wrong}", source is None
-    pattern, expected = catalogue.COUNTS[name]
+    if name not in catalog.COUNTS:
+        return f"{path}: {f'not the published file: {problem}' if source else problem}", source is None
+    pattern, expected = catalog.COUNTS[name]
     if path.is_dir():
-        count = sum(1 for one in path.glob(pattern) if one.is_file())
+        count = sum(1 for file in path.glob(pattern) if file.is_file())
         return f"{path}: a folder with {count:,} files {pattern}, {expected:,} expected", count == expected
     try:
-        count = _count(path, pattern)
+        count = _count_files(path, pattern)
     except DataError as error:
         return str(error), False
-    said = f"{path}: {count:,} files {pattern}, {expected:,} expected, all of them whole; not the published file itself"
-    return said, count == expected
+    text = f"{path}: {count:,} files {pattern}, {expected:,} expected, all readable; not the published file itself"
+    return text, count == expected
 
 
-def _count(path: Path, pattern: str) -> int:
-    """The files in a zip archive that match, after each was read once to see that it is whole."""
-    with damage(path), zipfile.ZipFile(path) as archive:
-        if sum(one.file_size for one in archive.infolist()) > LIMIT_BYTES:
-            raise DataError(f"{path} unpacks to more than {LIMIT_BYTES:,} bytes; that is not the data set")
-        broken = archive.testzip()
-        if broken:
-            raise DataError(f"{path} is damaged: {broken} in it cannot be read")
+def _count_files(path: Path, pattern: str) -> int:
+    """The number of files in a zip archive that match, after reading each to verify its checksum."""
+    with as_data_error(path), zipfile.ZipFile(path) as archive:
+        if sum(info.file_size for info in archive.infolist()) > LIMIT_BYTES:
+            raise DataError(f"{path} unpacks to more than {LIMIT_BYTES:,} bytes; it is not the data set")
+        damaged = archive.testzip()
+        if damaged:
+            raise DataError(f"{path} is damaged: {damaged} cannot be read")
         return sum(PurePosixPath(name).match(pattern) for name in archive.namelist())

@@ -1,7 +1,7 @@
-"""Downloading one file: with a bar, going on where it broke off, and checked before anybody sees it.
+"""Downloading a file: with a progress bar, resuming after interruptions, and verified before it gets its name.
 
-What has come is kept beside the file under the name .NAME.partial, over the end of the process as well.  Only when size
-and checksum are right does it take the file's name.
+Received bytes are kept next to the file as .NAME.partial, which survives the end of the process.  It is renamed to NAME
+only if its size and checksum are right.
 """
 
 from __future__ import annotations
@@ -15,135 +15,129 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tqdm import tqdm
 
-from tasks.data.catalogue import Published
+from tasks.data.catalog import Published
 from tasks.data.locations import DataError, lock
 from tasks.data.unpack import LIMIT_BYTES
 from tasks.harness.errors import as_usage_error
 
-TRIES = 5  # in a row without a single new byte
-PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
-PAUSE = 1.0  # seconds before the second try; then twice as long each time
-BROKEN = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
+ATTEMPTS = 5  # in a row without a single new byte
+TIMEOUT = 30.0  # seconds without a byte before a connection counts as broken
+BACKOFF = 1.0  # seconds before the second attempt, doubled before each further one
+CONNECTION_ERRORS = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
+TEMPORARY = (429, 500, 502, 503, 504)  # HTTP status codes that are worth another attempt
 
 
-def bar(title: str, total: int | None, done: int = 0) -> tqdm:
-    """A bar of bytes, where somebody watches."""
+def progress_bar(title: str, total: int | None, initial: int = 0) -> tqdm:
+    """A progress bar counting bytes, shown on terminals only."""
     look = {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "dynamic_ncols": True}
-    return tqdm(desc=title, total=total, initial=done, disable=not sys.stderr.isatty(), **look)
+    return tqdm(desc=title, total=total, initial=initial, disable=not sys.stderr.isatty(), **look)
 
 
 def download(source: Published, path: Path) -> None:
-    """Get the file, whole and right, or raise a DataError; a broken download goes on when it is asked for again."""
+    """Download and verify the file, or raise a DataError; calling it again resumes an interrupted download."""
     partial = path.with_name(f".{path.name}.partial")
     with as_usage_error(f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "ab") as file:
             lock(file, f"another process is downloading {path}; wait for it")
             try:
-                _complete(source, file)
+                _receive_all(source, file)
                 file.flush()
                 os.fsync(file.fileno())
-                wrong = mistake(source, partial)
-                if wrong:
-                    _empty(file)
-                    raise DataError(f"{source.url} sent a file that is not the published one: {wrong}; it was removed")
+                problem = checksum_error(source, partial)
+                if problem:
+                    _restart(file)
+                    raise DataError(f"{source.url} sent a file that is not the published one: {problem}; removed it")
                 os.replace(partial, path)
             finally:
                 if not file.tell():
                     partial.unlink(missing_ok=True)
 
 
-def _complete(source: Published, file: BinaryIO) -> None:
-    """Connect again and again, as long as that brings something."""
-    tries, before = 0, file.tell()
+def _receive_all(source: Published, file: BinaryIO) -> None:
+    """Reconnect until the file is complete, or until ATTEMPTS connections in a row brought nothing."""
+    failures, before = 0, file.tell()
     while not _receive(source, file):
-        tries = 0 if file.tell() > before else tries + 1
+        failures = 0 if file.tell() > before else failures + 1
         before = file.tell()
-        if tries == TRIES:
-            raise DataError(f"{source.url} broke off {TRIES} times in a row; {_kept(file)}")
-        time.sleep(PAUSE * 2**tries)
+        if failures == ATTEMPTS:
+            raise DataError(f"{source.url} failed {ATTEMPTS} times in a row; {_kept(file)}")
+        time.sleep(BACKOFF * 2**failures)
 
 
 def _receive(source: Published, file: BinaryIO) -> bool:
-    """One connection: append what it sends.  False if it broke off before the end."""
-    have = file.tell()
+    """Append what one connection sends; False if the file is not complete yet."""
+    received = file.tell()
     request = urllib.request.Request(source.url, headers={"User-Agent": "minisets", "Accept-Encoding": "identity"})
-    if have:
-        request.add_header("Range", f"bytes={have}-")
+    if received:
+        request.add_header("Range", f"bytes={received}-")
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
-            return _append(source, file, reply)
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+            return _append(source, file, response)
     except urllib.error.HTTPError as error:
-        if error.code == 416:  # no byte comes after those we have: that is all, or it was another file
+        if error.code == 416:  # range not satisfiable: we have all bytes, or those of another file
             total = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
-            return (int(total[1]) if total else source.size) == have or _empty(file)
-        if error.code in (429, 500, 502, 503, 504):  # they may pass
+            return (int(total[1]) if total else source.size) == received or _restart(file)
+        if error.code in TEMPORARY:
             return False
-        raise DataError(f"{source.url} answers {error.code} {error.reason}; {_kept(file)}") from None
+        raise DataError(f"{source.url} responds {error.code} {error.reason}; {_kept(file)}") from None
     except urllib.error.URLError as error:
         raise DataError(f"cannot reach {source.url}: {error.reason}; {_kept(file)}") from None
-    except BROKEN:
+    except CONNECTION_ERRORS:
         return False
 
 
-def _append(source: Published, file: BinaryIO, reply: Any) -> bool:
-    start = _start(reply)
+def _append(source: Published, file: BinaryIO, response: Any) -> bool:
+    start = _first_byte(response)
     if start != file.tell():
-        _empty(file)
+        _restart(file)
         if start != 0:
             return False
-    length = reply.headers.get("Content-Length", "")
+    length = response.headers.get("Content-Length", "")
     total = start + int(length) if length.isdecimal() else source.size
     limit = source.size or min(total or LIMIT_BYTES, LIMIT_BYTES)
-    with bar(source.name, total, start) as shown:
-        while block := reply.read(2**16):
+    with progress_bar(source.name, total, start) as bar:
+        while block := response.read(2**16):
             file.write(block)
-            shown.update(len(block))
+            bar.update(len(block))
             if file.tell() > limit:
-                _empty(file)
-                raise DataError(f"{source.url} sends more than the {limit:,} bytes that the file should have")
-    return total is None or file.tell() >= total  # a connection that just closes is no error to http.client
+                _restart(file)
+                raise DataError(f"{source.url} sends more than the expected {limit:,} bytes")
+    return total is None or file.tell() >= total  # http.client does not report a connection that closes early
 
 
-def _empty(file: BinaryIO) -> bool:
-    """Begin again: False, as the download is not complete."""
+def _restart(file: BinaryIO) -> bool:
+    """Discard the received bytes; returns False, because the download is not complete."""
     file.seek(0)
     file.truncate()
     return False
 
 
-def _start(reply: Any) -> int:
-    """The first byte that the server sends; one that ignores Range sends all from 0."""
-    part = re.match(r"bytes (\d+)-", reply.headers.get("Content-Range", ""))
-    return int(part[1]) if reply.status == 206 and part else 0
+def _first_byte(response: Any) -> int:
+    """The position of the first byte that the server sends: 0 if it ignores the Range header."""
+    part = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    return int(part[1]) if response.status == 206 and part else 0
 
 
 def _kept(file: BinaryIO) -> str:
-    return f"{file.tell():,} bytes are kept, and the same command goes on from there" if file.tell() else "nothing came"
+    received = file.tell()
+    return f"{received:,} bytes are kept; run the same command again to resume" if received else "received nothing"
 
 
-def mistake(source: Published, path: Path) -> str:
-    """What is wrong with a file: its size, or the strongest checksum that is known; "" if nothing is."""
+def checksum_error(source: Published, path: Path) -> str:
+    """How the size, or the strongest known checksum, of a file differs from the published one; "" if it does not."""
     size = path.stat().st_size
     if source.size is not None and size != source.size:
-        return f"it has {size:,} bytes and not {source.size:,}"
+        return f"it has {size:,} bytes instead of {source.size:,}"
     kind, expected = ("sha256", source.sha256) if source.sha256 else ("md5", source.md5)
     if expected:
-        digest = hashlib.new(kind, usedforsecurity=False)
-        for block in _blocks(path):
-            digest.update(block)
-        if digest.hexdigest() != expected:
-            return f"its {kind} is {digest.hexdigest()} and not {expected}"
+        with open(path, "rb") as file:
+            found = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
+        if found != expected:
+            return f"its {kind} is {found} instead of {expected}"
     return ""
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    with open(path, "rb") as file:
-        while block := file.read(2**20):
-            yield block

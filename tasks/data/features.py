@@ -2,8 +2,8 @@
 
 A folder of plain arrays, each memory-mapped when it is read:
 
-    train.npy, test.npy                   (N, 512) float32, a row for each image
-    train_labels.npy, test_labels.npy     (N,) uint8, the class 0 to 99 of each
+    train.npy, test.npy                   (N, 512) float32, one row per image
+    train_labels.npy, test_labels.npy     (N,) uint8, the class of each image, from 0 to 99
     about.json                            the data they were made from, and the network's accuracy; written last
 """
 
@@ -22,9 +22,9 @@ from tasks.harness.errors import as_usage_error
 from tasks.harness.run_folder import RunFolder, read_json
 
 D = 512
-PARTS = ("train", "test")
-DAMAGE = (ValueError, TypeError, KeyError, OverflowError, EOFError, MemoryError, RecursionError)
-DAMAGE += (SyntaxError, tokenize.TokenError)  # the header of a .npy file is a Python literal
+SPLITS = ("train", "test")
+READ_ERRORS = (ValueError, TypeError, KeyError, OverflowError, EOFError, MemoryError, RecursionError)
+READ_ERRORS += (SyntaxError, tokenize.TokenError)  # the header of a .npy file is a Python literal
 
 
 class Features(NamedTuple):
@@ -39,52 +39,53 @@ def default_folder() -> Path:
     return data_folder() / "cifar-100-features"
 
 
-def save(folder: Path, parts: dict[str, Features], about: dict[str, Any]) -> None:
+def save(folder: Path, splits: dict[str, Features], about: dict[str, Any]) -> None:
     """Write all files; about.json, without which the others are ignored, comes last."""
     with as_usage_error(f"cannot write {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "about.json").unlink(missing_ok=True)
-        for part, (vectors, labels) in parts.items():
-            for name, array in ((part, vectors.astype("float32")), (f"{part}_labels", labels.astype("uint8"))):
+        for split, (vectors, labels) in splits.items():
+            for name, array in ((split, vectors.astype("float32")), (f"{split}_labels", labels.astype("uint8"))):
                 with atomic_write(folder / f"{name}.npy") as file:
                     np.save(file, array, allow_pickle=False)
     RunFolder(folder).write(folder / "about.json", about)
 
 
-def about(folder: Path) -> dict[str, Any]:
-    """The content of about.json: "data" and "accuracy"."""
+def read_about(folder: Path) -> dict[str, Any]:
+    """The content of about.json, which has at least "data" and "accuracy"."""
     path = folder / "about.json"
     if not path.exists():
-        raise DataError(f"{folder} holds no image features: there is no about.json; python -m tasks.vgg makes them")
+        raise DataError(
+            f"{folder} contains no image features: there is no about.json; python -m tasks.vgg extracts them"
+        )
     about = read_json(path)
-    known = isinstance(about, dict) and isinstance(about.get("data"), str)
-    if not known or not isinstance(about.get("accuracy"), int | float):
-        raise DataError(f"{path} states neither the data nor the accuracy of the network that made the features")
+    has_data = isinstance(about, dict) and isinstance(about.get("data"), str)
+    if not has_data or not isinstance(about.get("accuracy"), int | float):
+        raise DataError(f"{path} lacks the data or the accuracy of the network that extracted the features")
     return about
 
 
-def load(folder: Path, part: str) -> Features:
-    """The features of the part "train" or "test"."""
-    vectors, labels = _array(folder / f"{part}.npy", "float32"), _array(folder / f"{part}_labels.npy", "uint8")
+def load(folder: Path, split: str) -> Features:
+    """The features of the split "train" or "test"."""
+    vectors = _read_array(folder / f"{split}.npy", "float32")
+    labels = _read_array(folder / f"{split}_labels.npy", "uint8")
     if vectors.ndim != 2 or vectors.shape[1] != D or labels.shape != vectors.shape[:1] or not len(labels):
         raise DataError(
-            f"{folder / part}.npy and {part}_labels.npy have the shapes {vectors.shape} and {labels.shape}; "
+            f"{folder / split}.npy and {split}_labels.npy have the shapes {vectors.shape} and {labels.shape}; "
             f"expected (N, {D}) and (N,)"
         )
     if labels.max() >= CLASSES:
-        raise DataError(
-            f"{folder / part}_labels.npy has the label {labels.max()}, but there are only 0 to {CLASSES - 1}"
-        )
+        raise DataError(f"{folder / split}_labels.npy has the label {labels.max()}; expected 0 to {CLASSES - 1}")
     if not np.isfinite(vectors).all():
-        raise DataError(f"{folder / part}.npy has values that are not finite; extract the features again")
+        raise DataError(f"{folder / split}.npy contains values that are not finite; extract the features again")
     return Features(vectors, labels.astype(np.int64))
 
 
-def _array(path: Path, dtype: str) -> np.ndarray:
+def _read_array(path: Path, dtype: str) -> np.ndarray:
     with as_usage_error(f"cannot read {path}"):
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except DAMAGE as error:
+        except READ_ERRORS as error:
             raise DataError(f"{path} is damaged or truncated ({error}); extract the features again") from None
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         raise DataError(f"{path} is not an array of {dtype}; extract the features again")

@@ -1,4 +1,4 @@
-"""Where data sets lie on this machine: one folder, $MINISETS_DATA or else ~/.cache/minisets."""
+"""Where data sets are stored on this machine: one folder, $MINISETS_DATA, or ~/.cache/minisets by default."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tasks.harness.errors import UsageError
 
 try:
     import fcntl
-except ImportError:  # Windows has no flock; two processes on one file are then the user's business
+except ImportError:  # Windows has no flock: there, nothing prevents two processes from writing the same file
     fcntl = None
 
 
 class DataError(UsageError):
-    """A data set that is absent, damaged or not what was expected: one sentence that names the file."""
+    """A data set that is missing, damaged or not the expected one: one sentence that names the file."""
 
 
 def data_folder() -> Path:
@@ -30,17 +30,15 @@ def locate(*names: str) -> Path | None:
 
 
 def cache_folder() -> Path:
-    """Where to keep what was made from data sets: beside them, or in ~/.cache/minisets if nobody is to write there."""
-    beside = data_folder()
-    if beside.is_dir() and not (
-        beside.stat().st_mode & 0o222 and os.access(beside, os.W_OK)
-    ):  # root can, but should not
-        return Path("~/.cache/minisets/prepared").expanduser()
-    return beside / "prepared"
+    """Where to keep arrays made from data sets: next to them, or in ~/.cache/minisets if that folder is read-only."""
+    folder = data_folder()
+    # os.access says yes to root even where the mode forbids writing
+    read_only = folder.is_dir() and not (folder.stat().st_mode & 0o222 and os.access(folder, os.W_OK))
+    return Path("~/.cache/minisets/prepared").expanduser() if read_only else folder / "prepared"
 
 
 def lock(file: IO, otherwise: str) -> None:
-    """Hold an open file until it is closed, or refuse if another process holds it."""
+    """Lock an open file until it is closed; DataError(otherwise) if another process holds the lock."""
     if fcntl is not None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,11 +1,11 @@
-"""ModelNet40 in its public forms: 9,843 shapes to train on and 2,468 to test on, of 40 classes, as points.
+"""ModelNet40 in its public layouts: 9,843 training and 2,468 test shapes of 40 classes, as points.
 
-modelnet40_ply_hdf5_2048/ply_data_train0.h5 …        2,048 points of each shape; needs h5py
-modelnet40_normal_resampled/chair/chair_0001.txt …   10,000 rows x,y,z,nx,ny,nz of each
-ModelNet40/chair/train/chair_0001.off …              meshes, on which we scatter 10,000 points
-ModelNet40_cloud.h5                                  10,000 points of each, from Zaheer et al. (2017); needs h5py
+modelnet40_ply_hdf5_2048/ply_data_train0.h5 …        2,048 points per shape; needs h5py
+modelnet40_normal_resampled/chair/chair_0001.txt …   10,000 rows x,y,z,nx,ny,nz per shape
+ModelNet40/chair/train/chair_0001.off …              meshes, on which we sample 10,000 points
+ModelNet40_cloud.h5                                  10,000 points per shape, from Zaheer et al. (2017); needs h5py
 
-The last three take minutes to read.  They are read once, into arrays of half precision (see prepared.py).
+The last three take minutes to read, so they are read once and cached in half precision (see array_cache.py).
 """
 
 from __future__ import annotations
@@ -20,67 +20,69 @@ from pathlib import Path
 import numpy as np
 
 from tasks.data import hdf5
-from tasks.data.array_cache import prepared
+from tasks.data.array_cache import cached_array
 from tasks.data.locations import DataError, data_folder, locate
-from tasks.data.surfaces import Clouds, read_off, scatter, unit_ball
+from tasks.data.surfaces import Clouds, read_off, sample_points, unit_ball
 
-SCATTERED = 10_000  # points on a mesh
-LARGEST = 64 * 2**20  # bytes of a text file; those of ModelNet40 have less than one million
-SOME = 64  # shapes to read at a time
+MESH_POINTS = 10_000  # sampled on each mesh
+MAX_BYTES = 64 * 2**20  # of a text file; ModelNet40's have less than 1 MB
+CHUNK = 64  # shapes to read at a time
 
 
 @dataclass(frozen=True)
-class Form:
-    """One form of the data: how many points it has of each shape, and its shapes of a split, "train" or "test"."""
+class Layout:
+    """One public layout of the data, as found on disk."""
 
     path: Path
-    points: int
-    load: Callable[[str], Clouds]
+    points: int  # per shape
+    load: Callable[[str], Clouds]  # split, "train" or "test" -> its shapes
 
 
-def find(points: int) -> Form:
-    """The first form in the data folder that has so many points of each shape, or a sentence."""
-    short = []
-    for name, form in FORMS.items():
+def find(points: int) -> Layout:
+    """The first layout in the data folder with at least this many points per shape; DataError if there is none."""
+    too_small = []
+    for name, open_layout in LAYOUTS.items():
         if path := locate(name):
-            found = form(path)
-            if found.points >= points:
-                return found
-            short.append(found)
-    if not short:
-        raise DataError(f"ModelNet40 is not in {data_folder()}: there is no {', no '.join(FORMS)}")
-    there = " and ".join(f"{form.path} has {form.points:,}" for form in short)
+            layout = open_layout(path)
+            if layout.points >= points:
+                return layout
+            too_small.append(layout)
+    if not too_small:
+        raise DataError(f"ModelNet40 is not in {data_folder()}: there is no {', no '.join(LAYOUTS)}")
+    found = " and ".join(f"{layout.path} has {layout.points:,}" for layout in too_small)
     raise DataError(
-        f"--points {points:,} is more than there are of each shape: {there}; "
-        "minisets data fetch modelnet40_normal_resampled gets 10,000 of each"
+        f"--points {points:,} is more than the data has per shape: {found}; "
+        "minisets data fetch modelnet40_normal_resampled downloads 10,000 per shape"
     )
 
 
 # ---- HDF5 -----------------------------------------------------------------------------------------------------------
 
 
-def h5_folder(folder: Path) -> Form:
-    """Files of up to 2,048 shapes, data (N, P, 3) and label (N, 1), and the names of the classes in shape_names.txt."""
+def h5_folder(folder: Path) -> Layout:
+    """Files of up to 2,048 shapes, data (N, P, 3) and label (N, 1); shape_names.txt has the names of the classes."""
 
     def load(split: str) -> Clouds:
         parts = [_read_h5(path, points) for path in _h5_files(folder, split)]
         clouds, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        named = folder / "shape_names.txt"
-        names = tuple(_lines(named)) if named.exists() else _numbered(labels)
+        listed = folder / "shape_names.txt"
+        names = tuple(_read_lines(listed)) if listed.exists() else _numbered(labels)
         if labels.max() >= len(names):
-            raise DataError(f"{folder} has shapes of class {labels.max()}, but {named.name} only {len(names)} names")
+            raise DataError(
+                f"{folder} has shapes of class {labels.max()}, but {listed.name} has only {len(names)} names"
+            )
         return Clouds(clouds, labels, names)
 
-    with hdf5.array(_h5_files(folder, "train")[0], "data") as data:
-        points = hdf5.require_clouds(data)
-    return Form(folder, points, load)
+    with hdf5.open_array(_h5_files(folder, "train")[0], "data") as data:
+        points = hdf5.points_per_shape(data)
+    return Layout(folder, points, load)
 
 
 def _h5_files(folder: Path, split: str) -> list[Path]:
-    """Those that train_files.txt lists, whatever folder it says they are in, or else those that are there."""
+    """The files listed in train_files.txt, ignoring their folder there, or without it those found in the folder."""
     listed = folder / f"{split}_files.txt"
     found = (
-        [folder / Path(line).name for line in _lines(listed)]
+        [folder / Path(line).name for line in _read_lines(listed)]
         if listed.exists()
         else sorted(folder.glob(f"ply_data_{split}*.h5"), key=lambda path: (len(path.name), path.name))
     )
@@ -90,34 +92,34 @@ def _h5_files(folder: Path, split: str) -> list[Path]:
 
 
 def _read_h5(path: Path, points: int) -> tuple[np.ndarray, np.ndarray]:
-    with hdf5.array(path, "data") as data:
-        P = hdf5.require_clouds(data)
+    with hdf5.open_array(path, "data") as data:
+        P = hdf5.points_per_shape(data)
         if points != P:
-            raise DataError(f"{path} has {P:,} points of each shape, and the first file {points:,}")
+            raise DataError(f"{path} has {P:,} points per shape, the first file {points:,}")
         clouds = data[:]
     hdf5.require_finite(path, clouds)
-    return clouds, hdf5.labels(path, len(clouds), "label")
+    return clouds, hdf5.read_labels(path, len(clouds), "label")
 
 
-def deep_sets_file(path: Path) -> Form:
-    """The file of Zaheer et al.: tr_cloud and test_cloud (N, P, 3), tr_labels and test_labels, which have no names."""
+def deep_sets_file(path: Path) -> Layout:
+    """The file of Zaheer et al.: tr_cloud and test_cloud (N, P, 3), tr_labels and test_labels, without class names."""
 
     def load(split: str) -> Clouds:
-        short = {"train": "tr"}.get(split, split)
-        with hdf5.array(path, f"{short}_cloud") as data:
-            shape = data.shape[0], hdf5.require_clouds(data), 3
-            labels = hdf5.labels(path, shape[0], f"{short}_labels", f"{short}_label")
-            clouds = prepared(f"modelnet40-h5-{split}", [path], shape, "float16", slices(data))
+        prefix = {"train": "tr"}.get(split, split)
+        with hdf5.open_array(path, f"{prefix}_cloud") as data:
+            shape = data.shape[0], hdf5.points_per_shape(data), 3
+            labels = hdf5.read_labels(path, shape[0], f"{prefix}_labels", f"{prefix}_label")
+            clouds = cached_array(f"modelnet40-h5-{split}", [path], shape, "float16", chunks(data))
         return Clouds(clouds, labels, _numbered(labels))
 
-    def slices(data: hdf5.Dataset) -> Iterator[np.ndarray]:
-        for first in range(0, data.shape[0], SOME):
-            clouds = data[first : first + SOME]
+    def chunks(data: hdf5.Dataset) -> Iterator[np.ndarray]:
+        for first in range(0, data.shape[0], CHUNK):
+            clouds = data[first : first + CHUNK]
             hdf5.require_finite(path, clouds)
             yield from map(unit_ball, clouds)
 
-    with hdf5.array(path, "tr_cloud") as data:
-        return Form(path, hdf5.require_clouds(data), load)
+    with hdf5.open_array(path, "tr_cloud") as data:
+        return Layout(path, hdf5.points_per_shape(data), load)
 
 
 def _numbered(labels: np.ndarray) -> tuple[str, ...]:
@@ -127,36 +129,34 @@ def _numbered(labels: np.ndarray) -> tuple[str, ...]:
 # ---- text -----------------------------------------------------------------------------------------------------------
 
 
-def text_folder(folder: Path) -> Form:
+def text_folder(folder: Path) -> Layout:
     """chair/chair_0001.txt …; modelnet40_train.txt and modelnet40_test.txt list the shapes, such as chair_0001."""
 
     def files(split: str) -> list[Path]:
         listed = folder / f"modelnet40_{split}.txt"
         found = []
-        for line in _lines(listed):
+        for line in _read_lines(listed):
             shape = re.fullmatch(r"(\w+)_\d+", line)
             if not shape:
-                raise DataError(f"{listed} should list shapes such as chair_0001, and has {line[:50]!r}")
+                raise DataError(f"{listed} should list shapes such as chair_0001, but has {line[:50]!r}")
             found.append(folder / shape[1] / f"{line}.txt")
         return found
 
     def read(path: Path) -> np.ndarray:
         rows = read_rows(path)
         if len(rows) != points:
-            raise DataError(f"{path} has {len(rows):,} rows, and the first file {points:,}")
+            raise DataError(f"{path} has {len(rows):,} rows, the first file {points:,}")
         return unit_ball(rows)
 
     points = len(read_rows(files("train")[0]))
-    return Form(folder, points, lambda split: _from_files(files, lambda path: path.parent.name, split, points, read))
+    return Layout(folder, points, lambda split: _from_files(files, lambda path: path.parent.name, split, points, read))
 
 
 def read_rows(path: Path) -> np.ndarray:
-    """The points (P, 3) of a text file of rows x,y,z,nx,ny,nz; the normals n may be absent, and are not used."""
-    text = _text(path)
+    """The points (P, 3) of a text file with rows x,y,z,nx,ny,nz; the normals are ignored and may be missing."""
+    file = io.StringIO(_read_text(path))
     try:
-        rows = (
-            np.loadtxt(io.StringIO(text), delimiter=",", comments=None, ndmin=2) if text.strip() else np.zeros((0, 6))
-        )
+        rows = np.loadtxt(file, delimiter=",", comments=None, ndmin=2) if file.getvalue().strip() else np.zeros((0, 6))
     except ValueError:
         raise DataError(f"{path} is damaged: it should have rows of six numbers, x,y,z,nx,ny,nz") from None
     if len(rows) == 0 or rows.shape[1] not in (3, 6) or not np.isfinite(rows).all():
@@ -167,8 +167,8 @@ def read_rows(path: Path) -> np.ndarray:
 # ---- meshes ---------------------------------------------------------------------------------------------------------
 
 
-def mesh_folder(folder: Path) -> Form:
-    """chair/train/chair_0001.off …: the points on a mesh depend on its name and on nothing else."""
+def mesh_folder(folder: Path) -> Layout:
+    """chair/train/chair_0001.off …; the random points on a mesh are a function of its file name."""
 
     def files(split: str) -> list[Path]:
         found = sorted(path for path in folder.glob(f"*/{split}/*.off") if not path.name.startswith("."))
@@ -178,15 +178,15 @@ def mesh_folder(folder: Path) -> Form:
 
     def read(path: Path) -> np.ndarray:
         rng = np.random.default_rng(zlib.crc32(path.name.encode()))
-        return unit_ball(scatter(rng, read_off(path), SCATTERED))
+        return unit_ball(sample_points(rng, read_off(path), MESH_POINTS))
 
     def load(split: str) -> Clouds:
-        return _from_files(files, lambda path: path.parent.parent.name, split, SCATTERED, read)
+        return _from_files(files, lambda path: path.parent.parent.name, split, MESH_POINTS, read)
 
-    return Form(folder, SCATTERED, load)
+    return Layout(folder, MESH_POINTS, load)
 
 
-# ---- what they share ------------------------------------------------------------------------------------------------
+# ---- shared by the layouts ------------------------------------------------------------------------------------------
 
 
 def _from_files(
@@ -196,18 +196,18 @@ def _from_files(
     points: int,
     read: Callable[[Path], np.ndarray],
 ) -> Clouds:
-    """A file for each shape, read once.  Classes have numbers in the order of their names, the same in both splits."""
-    names = sorted({class_of(path) for some in ("train", "test") for path in files(some)})
+    """One file per shape, cached.  Classes are numbered in alphabetical order, the same in both splits."""
+    names = sorted({class_of(path) for each in ("train", "test") for path in files(each)})
     found = files(split)
     labels = np.array([names.index(class_of(path)) for path in found])
     name = f"modelnet40-{found[0].suffix[1:]}-{split}"
-    return Clouds(prepared(name, found, (len(found), points, 3), "float16", map(read, found)), labels, tuple(names))
+    return Clouds(cached_array(name, found, (len(found), points, 3), "float16", map(read, found)), labels, tuple(names))
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST:
-            raise DataError(f"{path} is too large: more than {LARGEST:,} bytes")
+        if path.stat().st_size > MAX_BYTES:
+            raise DataError(f"{path} is too large: more than {MAX_BYTES:,} bytes")
         return path.read_text()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
@@ -215,15 +215,15 @@ def _text(path: Path) -> str:
         raise DataError(f"{path} is damaged: it is not text") from None
 
 
-def _lines(path: Path) -> list[str]:
-    """The lines of a list, of which there must be some."""
-    lines = [line.strip() for line in _text(path).splitlines() if line.strip()]
+def _read_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not empty; DataError if there are none."""
+    lines = [line.strip() for line in _read_text(path).splitlines() if line.strip()]
     if not lines:
         raise DataError(f"{path} is empty")
     return lines
 
 
-FORMS: dict[str, Callable[[Path], Form]] = {  # by their public names, in the order of preference
+LAYOUTS: dict[str, Callable[[Path], Layout]] = {  # public name -> how to open it, in order of preference
     "modelnet40_ply_hdf5_2048": h5_folder,
     "modelnet40_normal_resampled": text_folder,
     "ModelNet40": mesh_folder,

@@ -1,14 +1,14 @@
 """Omniglot (Lake et al., 2015): 1,623 handwritten characters of 50 alphabets, each drawn by 20 people.
 
-    images_background/Alphabet/characterNN/IIII_DD.png      964 characters     105 × 105 pixels, one bit each,
+    images_background/Alphabet/characterNN/IIII_DD.png      964 characters     105 × 105 pixels of one bit,
     images_evaluation/Alphabet/characterNN/IIII_DD.png      659 characters     ink is black
 
-Read from the two zip archives or from unpacked folders, under MINISETS_DATA/omniglot.  The images are made smaller by
-averaging over areas: a pixel of the result, 3.75 pixels wide, has the share of ink that it covers, so ink is 1.
+Read from the two zip archives, or from unpacked folders, in MINISETS_DATA/omniglot.  The images are downsampled by
+averaging over areas: each output pixel is 3.75 input pixels wide, and its value is the fraction of it that is ink.
 
-The paper splits the characters into train, validation and test, and does not say how.  Here test is the evaluation
-half, whose 20 alphabets are never seen in training; of the background half, in the order of names, every tenth is for
-validation and the others are for training: 868 / 96 / 659 characters.
+The paper splits the characters into training, validation and test, but does not say how.  Here the test split is the
+evaluation half, whose 20 alphabets never occur in training; of the background half, in alphabetical order, every tenth
+character is for validation and the others are for training: 868 / 96 / 659 characters.
 """
 
 from __future__ import annotations
@@ -23,103 +23,103 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tasks.data.array_cache import prepared
-from tasks.data.catalogue import DATA_SETS
+from tasks.data.array_cache import cached_array
+from tasks.data.catalog import DATA_SETS
 from tasks.data.locations import DataError, locate
-from tasks.data.unpack import damage
+from tasks.data.unpack import as_data_error
 
-SIZE, SMALL = 105, 28  # pixels along a side, as published and for the networks
+SIZE, SMALL = 105, 28  # sides in pixels, as published and as the networks see them
 DRAWERS = 20
 CHARACTERS = (964, 659)  # of the background and of the evaluation half
-FULL = 15 * 15  # of what `shrink` makes: all ink
+FULL = 15 * 15  # the value of `downsample` for solid ink
 _NAME = re.compile(r"(?:.*/)?([^/]+/character[0-9]{1,4})/[0-9]{1,8}_([0-9]{1,4})\.png")
-_LARGEST = 100_000  # bytes of a file; the real ones have about 300
-_MOST = 100_000  # files
+_MAX_BYTES = 100_000  # of a file; the real ones have about 300
+_MAX_FILES = 100_000
 
 Split = dict[str, np.ndarray]
 
 
 def load() -> Split:
-    """{"train", "validation", "test"}: images (characters, 20, 28, 28) of float32 from 0, paper, to 1, ink."""
+    """{"train", "validation", "test"}: images (characters, 20, 28, 28) of float32 from 0 (paper) to 1 (ink)."""
     DATA_SETS["omniglot"].require()
-    halves = {locate(*forms): count for forms, count in zip(DATA_SETS["omniglot"].needs, CHARACTERS, strict=True)}
+    halves = {locate(*paths): count for paths, count in zip(DATA_SETS["omniglot"].needs, CHARACTERS, strict=True)}
     files = [file for half in halves for file in ([half] if half.is_file() else sorted(half.rglob("*.png")))]
     drawings = (drawing for half, count in halves.items() for drawing in read(half, count))
     shape = (sum(CHARACTERS), DRAWERS, SMALL, SMALL)
-    images = prepared("omniglot-28x28", files, shape, "uint8", drawings)  # 32,460 files are read once
+    images = cached_array("omniglot-28x28", files, shape, "uint8", drawings)  # the 32,460 files are read once
     return split(*np.split(images, [CHARACTERS[0]]))
 
 
 def split(background: np.ndarray, evaluation: np.ndarray) -> Split:
     """The characters (C, 20, 28, 28) of the two halves as train, validation and test."""
     held_out = np.arange(1, len(background) + 1) % 10 == 0
-    parts = {"train": background[~held_out], "validation": background[held_out], "test": evaluation}
-    return {name: images.astype("float32") / FULL for name, images in parts.items()}
+    splits = {"train": background[~held_out], "validation": background[held_out], "test": evaluation}
+    return {name: images.astype("float32") / FULL for name, images in splits.items()}
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 
 def read(path: Path, expected: int | None = None) -> np.ndarray:
-    """All characters in a zip archive or a folder, in the order of names: (characters, 20, 28, 28), of 0 to 225."""
+    """All characters in a zip archive or folder, in alphabetical order: (characters, 20, 28, 28), from 0 to 225."""
     found: dict[str, dict[int, np.ndarray]] = {}
     for name, content in _files(path):
         character, drawer = _NAME.fullmatch(name).groups()
-        found.setdefault(character, {})[int(drawer)] = shrink(decode(f"{path}: {name}", content))
+        found.setdefault(character, {})[int(drawer)] = downsample(decode(f"{path}: {name}", content))
     for character, drawings in found.items():
         if sorted(drawings) != list(range(1, DRAWERS + 1)):
-            raise DataError(f"{path} has {len(drawings)} of the {DRAWERS} drawings of {character}; get it again")
+            raise DataError(f"{path} has {len(drawings)} of the {DRAWERS} drawings of {character}; download it again")
     if not found or (expected is not None and len(found) != expected):
-        raise DataError(f"{path} has {len(found)} characters, {expected or 'some'} expected; get it again")
+        raise DataError(f"{path} has {len(found)} characters, {expected or 'at least 1'} expected; download it again")
     return np.array([[found[name][i + 1] for i in range(DRAWERS)] for name in sorted(found)])
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The drawings in a zip archive or a folder: their names and what they contain."""
+    """The drawings in a zip archive or folder: file names and contents."""
     if path.is_dir():
-        for file in _few(path, (file for file in sorted(path.rglob("*.png")))):
+        for file in _limited(path, sorted(path.rglob("*.png"))):
             name = file.relative_to(path).as_posix()
             if _NAME.fullmatch(name) and file.is_file():
                 with open(file, "rb") as opened:
-                    yield name, opened.read(_LARGEST)
+                    yield name, opened.read(_MAX_BYTES)
         return
-    with damage(path), zipfile.ZipFile(path) as archive:
-        for one in _few(path, archive.infolist()):
-            if _NAME.fullmatch(one.filename) and not one.filename.startswith("__MACOSX"):
-                with archive.open(one) as opened:
-                    yield one.filename, opened.read(_LARGEST)
+    with as_data_error(path), zipfile.ZipFile(path) as archive:
+        for info in _limited(path, archive.infolist()):
+            if _NAME.fullmatch(info.filename) and not info.filename.startswith("__MACOSX"):
+                with archive.open(info) as opened:
+                    yield info.filename, opened.read(_MAX_BYTES)
 
 
-def _few(path: Path, files: Iterable) -> Iterator:
+def _limited(path: Path, files: Iterable) -> Iterator:
     for i, file in enumerate(files):
-        if i == _MOST:
-            raise DataError(f"{path} holds more than {_MOST:,} files; that is not Omniglot")
+        if i == _MAX_FILES:
+            raise DataError(f"{path} contains more than {_MAX_FILES:,} files; it is not Omniglot")
         yield file
 
 
 def decode(name: str, content: bytes) -> np.ndarray:
-    """A drawing as (105, 105), True where there is ink; a file that is none is named."""
+    """A drawing as (105, 105), True where there is ink; DataError if it is not one."""
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
-            if image.size != (SIZE, SIZE) or image.mode not in ("1", "L"):  # before anything is unpacked
+            if image.size != (SIZE, SIZE) or image.mode not in ("1", "L"):  # before any pixel is decoded
                 raise DataError(
-                    f"{name} is an image of {image.size} pixels, mode {image.mode}; 105 × 105 of one bit expected"
+                    f"{name} is an image of {image.size} pixels, mode {image.mode}; expected 105 × 105 of one bit"
                 )
             return np.asarray(image.convert("L")) < 128
     except DataError:
         raise
-    except Exception as error:  # whatever Pillow makes of a broken file
-        raise DataError(f"{name} is no PNG image that can be read ({str(error) or type(error).__name__})") from None
+    except Exception as error:  # Pillow raises many kinds of errors for bad files
+        raise DataError(f"{name} is not a readable PNG image ({str(error) or type(error).__name__})") from None
 
 
 @functools.cache
-def _areas() -> np.ndarray:
-    """(28, 105): how many quarters of each of the 105 pixels fall into each of the 28.  105 / 28 = 15 quarters."""
-    quarters = np.arange(4 * SIZE).reshape(SIZE, 4) // 15  # which of the 28 each quarter falls into
+def _overlaps() -> np.ndarray:
+    """(28, 105): how many quarters of each of the 105 input pixels each of the 28 output pixels covers, 15 in all."""
+    quarters = np.arange(4 * SIZE).reshape(SIZE, 4) // 15  # the output pixel of each quarter
     return (quarters[None] == np.arange(SMALL)[:, None, None]).sum(axis=-1).astype("float32")
 
 
-def shrink(ink: np.ndarray) -> np.ndarray:
-    """(…, 105, 105) of bool to (…, 28, 28) of uint8: the ink in each area, in sixteenths of a pixel, at most 225."""
-    A = _areas()
-    return (A @ ink.astype("float32") @ A.T).astype("uint8")  # whole numbers, and so exact
+def downsample(ink: np.ndarray) -> np.ndarray:
+    """(…, 105, 105) of bool to (…, 28, 28) of uint8: the ink in each area, in 1/16 of an input pixel, at most 225."""
+    A = _overlaps()
+    return (A @ ink.astype("float32") @ A.T).astype("uint8")  # integers, therefore exact

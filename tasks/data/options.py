@@ -4,9 +4,9 @@
     class Config(OnData):
         data: str = data_option("omniglot")
 
-"auto", the default, becomes "omniglot" if the files are there and "synthetic" otherwise, as soon as a Config is made,
-so config.json records what was used.  A Config that names the real data can always be made (a table of stored results
-needs no data); only `check`, before a run starts, requires the files.
+"auto", the default, becomes "omniglot" if the files are present and "synthetic" otherwise, as soon as a Config is
+created, so config.json records what was used.  A Config that names the real data can be created without the files (a
+table of stored results needs no data); only `check`, before a run starts, requires them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.data.catalogue import DATA_SETS
+from tasks.data.catalog import DATA_SETS
 from tasks.harness.options import AUTO, SYNTHETIC, Settings, Training, option
 
 
@@ -27,27 +27,26 @@ def data_option(real: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Data(Settings):
-    """The choice of data.  A Config declares `data` by data_option."""
+    """The choice of data.  A Config redeclares `data` with data_option."""
 
     data: str = option(AUTO, "redeclared by every experiment")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.data == AUTO:
-            object.__setattr__(self, "data", self.real if self.is_there() else SYNTHETIC)
+            object.__setattr__(self, "data", self.real if self.real_data_is_present() else SYNTHETIC)
 
     @property
     def real(self) -> str:
-        """The name of the data set in the paper."""
+        """The name of the data set that the paper uses."""
         return next(field.metadata["paper"] for field in dataclasses.fields(self) if field.name == "data")
 
-    def is_there(self) -> bool:
-        """Whether the real data is there."""
-        return DATA_SETS[self.real].is_there()
+    def real_data_is_present(self) -> bool:
+        return DATA_SETS[self.real].is_present()
 
-    def data_is_there(self) -> bool:
-        """Whether the data of the run is there, to plot a figure for example."""
-        return self.data == SYNTHETIC or self.is_there()
+    def data_is_present(self) -> bool:
+        """Whether the run's data can be loaded, to plot a figure for example."""
+        return self.data == SYNTHETIC or self.real_data_is_present()
 
     def check(self) -> None:
         super().check()
@@ -55,7 +54,7 @@ class Data(Settings):
             self.require_data()
 
     def require_data(self) -> None:
-        """Refuse if the real data is not there."""
+        """DataError if the real data is missing."""
         DATA_SETS[self.data].require()
 
 

@@ -95,9 +95,10 @@ def _dispatch(argv: list[str]) -> int:
         if command.replace("-", "_") in NAMES or ":" in command:
             others = f"to train it: minisets train {command}"
         raise UsageError(f"there is no command {command!r}; {hint(command, COMMANDS, others)}")
+    if argv and argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version"):
+        raise UsageError("the command comes first: minisets COMMAND [options] (see minisets --help)")
     if not argv or argv[0] not in COMMANDS:
         parser.parse_args(argv)  # --help, --version, or an error
-        raise UsageError("the command comes first: minisets COMMAND [options] (see minisets --help)")
     match argv[0]:
         case "train":
             return train(argv[1:])

@@ -127,7 +127,7 @@ class RunFolder:
                         return _Examples(self.examples_path, arrays)
                 except (ValueError, EOFError, KeyError, zipfile.BadZipFile):
                     raise UsageError(f"{self.examples_path} is damaged; delete it to have it computed again") from None
-        if compute is None or not self.checkpoint_path.exists() or not _data_is_there(self.options()):
+        if compute is None or not self.checkpoint_path.exists() or not _data_is_present(self.options()):
             return None
         arrays = compute(*self.load_model())
         if arrays is not None:
@@ -181,10 +181,13 @@ class RunFolder:
         self.write_bytes(self.metrics_path, kept.encode())
 
     def save_figure(self, name: str, figure: Any) -> Path:
-        """Write a figure as PNG and SVG; returns the path of the PNG."""
+        """Write a figure as PNG and SVG, the same figure as the same bytes; returns the path of the PNG."""
+        import matplotlib
+
         for kind in ("svg", "png"):
             content = io.BytesIO()
-            figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+            with matplotlib.rc_context({"svg.hashsalt": "minisets"}):
+                figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
             self.write_bytes(self.path / f"{name}.{kind}", content.getvalue())
         return self.path / f"{name}.png"
 
@@ -221,8 +224,8 @@ class _Examples(dict):
         raise UsageError(f"{self.path} has no {name!r}: it is out of date; delete it to have it computed again")
 
 
-def _data_is_there(config: Settings) -> bool:
-    return getattr(config, "data_is_there", lambda: True)()
+def _data_is_present(config: Settings) -> bool:
+    return getattr(config, "data_is_present", lambda: True)()
 
 
 def read_json(path: Path) -> Any:

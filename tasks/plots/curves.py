@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,7 +14,6 @@ from minisets.labels import parse
 from tasks.harness.options import data_used
 from tasks.harness.run_folder import RunFolder
 
-matplotlib.rcParams["svg.hashsalt"] = "minisets"  # the same figure, the same file
 COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # safe for color blindness
 
 _ENCODERS = {"rff": "#444444", "rffp-mean": "#aa7722", "rffp-max": "#ccaa22", "sab": "#cc3311", "isab": "#0077bb"}

@@ -104,7 +104,7 @@ def train(task: str, arch: str, *options: object) -> None:
 @pytest.fixture(autouse=True)
 def few_shapes(monkeypatch: pytest.MonkeyPatch):
     """The whole test set is evaluated at the end of a run."""
-    monkeypatch.setattr(shapes, "EACH", {"train": 2, "test": 1})
+    monkeypatch.setattr(shapes, "PER_CLASS", {"train": 2, "test": 1})
 
 
 def trained(task: str, folder: Path, *options: str) -> tuple[list[float], dict[str, np.ndarray]]:

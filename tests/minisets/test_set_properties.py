@@ -69,7 +69,7 @@ def test_permuting_the_elements(subject: Subject, batch, dtype: str):
 @every_subject
 @few
 @given(batch=batches(), garbage=st.sampled_from([np.nan, np.inf, -np.inf, 1e30]))
-def test_what_is_hidden_has_no_influence(subject: Subject, batch, garbage):
+def test_masked_elements_have_no_influence(subject: Subject, batch, garbage):
     """To the last bit; and hidden elements come out as zeros, and receive gradients of exactly zero."""
     X, mask, _ = batch
     net = subject.net()

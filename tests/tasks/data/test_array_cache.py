@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.data.array_cache import prepared
+from tasks.data.array_cache import cached_array
 from tasks.data.locations import DataError
 
 ROWS = np.arange(12, dtype="float16").reshape(3, 2, 2)
@@ -27,7 +27,7 @@ def make(source: Path, log: list | None = None, rows=ROWS) -> np.ndarray:
                 log.append(1)
             yield row
 
-    return prepared("test", [source], (3, 2, 2), "float16", items())
+    return cached_array("test", [source], (3, 2, 2), "float16", items())
 
 
 def files(source: Path) -> list[Path]:
@@ -65,11 +65,11 @@ def test_items_that_fail_leave_nothing(source: Path):
 
     for items, error in ((broken(), DataError), (iter(ROWS.reshape(3, 4)), ValueError)):
         with pytest.raises(error):
-            prepared("test", [source], (3, 2, 2), "float16", items)
+            cached_array("test", [source], (3, 2, 2), "float16", items)
         assert files(source) == []
 
 
-def test_a_folder_that_cannot_be_written_is_a_sentence(source: Path):
+def test_an_unwritable_folder_is_one_sentence(source: Path):
     (source.parent / "data").write_text("a file where the folder should be")
     with pytest.raises(DataError, match=r"cannot write .*prepared.*test-.*npy: "):
         make(source)

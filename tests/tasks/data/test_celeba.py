@@ -50,8 +50,8 @@ def attributes() -> np.ndarray:
 def by_hand(path: Path, size: int) -> np.ndarray:
     """The same picture by plain means: rows 20 to 197, averaged under tents as wide as two new pixels."""
     pixels = np.asarray(Image.open(path).convert("RGB"))[20:198].astype(float)  # (178, 178, 3)
-    centres, old = (np.arange(size) + 0.5) * 178 / size, np.arange(178) + 0.5
-    weights = np.maximum(1 - np.abs(old - centres[:, None]) * size / 178, 0)
+    centers, old = (np.arange(size) + 0.5) * 178 / size, np.arange(178) + 0.5
+    weights = np.maximum(1 - np.abs(old - centers[:, None]) * size / 178, 0)
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("ai,bj,ijc->cab", weights, weights, pixels, optimize=True)
 
@@ -60,7 +60,7 @@ def test_attributes_parts_and_images_are_what_was_written(data: Path):
     faces = celeba.load()
     assert faces.names == NAMES
     np.testing.assert_array_equal(faces.attributes, attributes())
-    np.testing.assert_array_equal(faces.part, np.arange(COUNT) % 3)
+    np.testing.assert_array_equal(faces.split, np.arange(COUNT) % 3)
     images = faces.images(np.array([4, 7, 59]), 64)
     assert images.shape == (3, 3, 64, 64) and images.dtype == np.uint8
     for image, number in zip(images, (5, 8, 60), strict=True):
@@ -81,14 +81,14 @@ def test_images_are_decoded_once_and_mapped(data: Path, monkeypatch):
     numbers = np.arange(10)
     first = celeba.load().images(numbers, 32)
     assert isinstance(first, np.memmap) and not first.flags.writeable
-    monkeypatch.setattr(celeba, "square", lambda *_: pytest.fail("decoded a second time"))
+    monkeypatch.setattr(celeba, "crop_and_resize", lambda *_: pytest.fail("decoded a second time"))
     np.testing.assert_array_equal(celeba.load().images(numbers, 32), first)
 
 
 def test_only_the_images_that_are_asked_for_are_needed(data: Path):
     (data / "img_align_celeba/000003.jpg").unlink()
     assert len(celeba.load().images(np.array([0, 1, 3]), 16)) == 3
-    with pytest.raises(DataError, match=r"000003.jpg is in the list of attributes, and not in .*img_align_celeba"):
+    with pytest.raises(DataError, match=r"000003.jpg is in the attribute list but not in .*img_align_celeba"):
         celeba.load().images(np.array([0, 1, 2]), 16)
     assert [path for path in (data.parent / "prepared").iterdir() if "unfinished" in path.name] == []
 
@@ -112,20 +112,35 @@ def edit(path: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "sentence"),
     [
-        ("list_attr_celeba.txt", "60\n", "61\n", r"line 1 promises 61 images, and 60 follow"),
+        ("list_attr_celeba.txt", "60\n", "61\n", r"line 1 announces 61 images, but 60 follow"),
         ("list_attr_celeba.txt", "60\n", "sixty\n", r"line 1: expected the number of images, found 'sixty'"),
         ("list_attr_celeba.txt", "Bald Bangs", "Bald Bald", r"line 2: expected the names of two or more different"),
         (
             "list_attr_celeba.txt",
             "000003.jpg",
             "../03.jpg",
-            r"line 5: expected a name and 5 times 1 or -1, found '\.\.",
+            r"line 5: expected a file name and 5 values of 1 or -1, found '\.\.",
         ),
-        ("list_attr_celeba.txt", "000004.jpg ", "000004.jpg 1 ", r"line 6: expected a name and 5 times 1 or -1"),
-        ("list_attr_celeba.txt", "000003.jpg", "000004.jpg", r"the same image in two lines"),
-        ("list_eval_partition.txt", "000005.jpg 1", "000005.jpg 3", r"line 5: expected a name and 0, 1 or 2, found"),
-        ("list_eval_partition.txt", "000001.jpg 0\n", "", r"has 59 images, and the list of attributes 60"),
-        ("list_eval_partition.txt", "000002.jpg", "000099.jpg", r"line 2: 000099.jpg stands where .* has 000002.jpg"),
+        (
+            "list_attr_celeba.txt",
+            "000004.jpg ",
+            "000004.jpg 1 ",
+            r"line 6: expected a file name and 5 values of 1 or -1",
+        ),
+        ("list_attr_celeba.txt", "000003.jpg", "000004.jpg", r"lists the same image twice"),
+        (
+            "list_eval_partition.txt",
+            "000005.jpg 1",
+            "000005.jpg 3",
+            r"line 5: expected a file name and 0, 1 or 2, found",
+        ),
+        ("list_eval_partition.txt", "000001.jpg 0\n", "", r"lists 59 images, the attribute list 60"),
+        (
+            "list_eval_partition.txt",
+            "000002.jpg",
+            "000099.jpg",
+            r"line 2: found 000099.jpg where the attribute list has 000002.jpg",
+        ),
     ],
 )
 def test_a_wrong_list_names_its_file_and_line(data: Path, file: str, old: str, new: str, sentence: str):
@@ -139,11 +154,11 @@ def test_lists_that_are_none(data: Path, monkeypatch):
     path = data / "list_attr_celeba.txt"
     for content in (b"", b"\n\n", b"60", b"\xff\xd8\xff\xe0" * 10):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"list_attr_celeba.txt is not a list of CelebA"):
+        with pytest.raises(DataError, match=r"list_attr_celeba.txt is not a CelebA list"):
             celeba.load()
     monkeypatch.setattr(celeba, "LIST_BYTES", 20)
     path.write_bytes(b"1" * 21)
-    with pytest.raises(DataError, match=r"has 21 bytes, far more than such a list"):
+    with pytest.raises(DataError, match=r"has 21 bytes, far more than this list"):
         celeba.load()
     path.unlink()
     with pytest.raises(Exception, match=r"cannot read .*list_attr_celeba.txt: No such file"):
@@ -176,7 +191,7 @@ def test_thousands_of_damaged_lists(data: Path):
         (data / name).write_bytes(mutated(rng, original[name]))
         try:
             faces = celeba.load()
-            assert faces.attributes.shape == (len(faces.part), len(faces.names)) and set(faces.part) <= {0, 1, 2}
+            assert faces.attributes.shape == (len(faces.split), len(faces.names)) and set(faces.split) <= {0, 1, 2}
         except DataError as error:
             refused += 1
             assert str(data / "list_") in str(error) and len(str(error)) < 500
@@ -204,7 +219,7 @@ def test_a_damaged_image_names_itself(data: Path):
     assert "is damaged" in refused(data, b"") and "is damaged" in refused(data, b"no image")
     png = io.BytesIO()
     Image.new("RGB", (178, 218)).save(png, format="PNG")
-    assert "is damaged, or not an image of CelebA" in refused(data, png.getvalue())
+    assert "is damaged or not a CelebA image" in refused(data, png.getvalue())
     assert "has more than 1,048,576 bytes" in refused(data, good + b"\0" * 2**20)
     assert "8 × 218 pixels" in refused(data, jpeg(np.random.default_rng(0), 8))
 
@@ -231,7 +246,7 @@ def test_thousands_of_damaged_images(tmp_path: Path):
         else:
             (folder / "000001.jpg").write_bytes(mutated(rng, good))
         try:
-            (image,) = celeba._squares(["000001.jpg"], 16, archive if i % 2 else folder)
+            (image,) = celeba._decode(["000001.jpg"], 16, archive if i % 2 else folder)
             assert image.shape == (3, 16, 16) and image.dtype == np.uint8
             outcomes[True] += 1
         except DataError as error:

@@ -79,9 +79,9 @@ def averaged(ink: np.ndarray) -> np.ndarray:
 
 def test_the_areas_are_averaged():
     ink = drawing(np.random.default_rng(1))
-    np.testing.assert_allclose(omniglot.shrink(ink) / omniglot.FULL, averaged(ink), atol=1e-12)
-    assert (omniglot.shrink(np.ones((2, 105, 105), bool)) == omniglot.FULL).all()
-    assert not omniglot.shrink(np.zeros((105, 105), bool)).any()
+    np.testing.assert_allclose(omniglot.downsample(ink) / omniglot.FULL, averaged(ink), atol=1e-12)
+    assert (omniglot.downsample(np.ones((2, 105, 105), bool)) == omniglot.FULL).all()
+    assert not omniglot.downsample(np.zeros((105, 105), bool)).any()
 
 
 @pytest.mark.parametrize("form", ["zipped", "unpacked", "mixed"])
@@ -131,7 +131,7 @@ def test_the_second_start_reads_one_file(tiny: dict, tmp_path: Path, monkeypatch
     assert (omniglot.load()["test"] == 1).all()
 
 
-def test_what_is_prepared_lies_beside_the_data_or_at_home(tmp_path: Path, monkeypatch):
+def test_prepared_files_are_beside_the_data_or_in_the_home_folder(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "data/prepared"  # it will be made
@@ -172,7 +172,9 @@ def test_a_corrupt_file_names_itself(tiny: dict, tmp_path: Path):
         png(np.ones((105, 105)), "RGB"),
     ):
         (tmp_path / "omniglot" / name).write_bytes(content)
-        with pytest.raises(DataError, match=r"images_evaluation: Beta/character01/0002_05.png is (no PNG|an image)"):
+        with pytest.raises(
+            DataError, match=r"images_evaluation: Beta/character01/0002_05.png is (not a readable PNG|an image)"
+        ):
             omniglot.load()
 
 
@@ -187,7 +189,7 @@ def test_a_picture_that_claims_to_be_huge_is_not_unpacked():
         omniglot.decode("it", content)
 
 
-def test_thousands_of_broken_drawings_are_a_sentence_or_a_drawing():
+def test_thousands_of_broken_images_give_one_sentence_or_an_image():
     rng, good = random.Random(0), png(drawing(np.random.default_rng(3)))
     wrong = 0
     for _ in range(4_000):
@@ -203,7 +205,7 @@ def test_thousands_of_broken_drawings_are_a_sentence_or_a_drawing():
     assert wrong > 1_000
 
 
-def test_broken_archives_are_a_sentence_or_characters(tmp_path: Path):
+def test_broken_archives_give_one_sentence_or_characters(tmp_path: Path):
     out, small = io.BytesIO(), png(np.eye(105, dtype=bool))
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for row in names("background", 1):
@@ -225,14 +227,14 @@ def test_broken_archives_are_a_sentence_or_characters(tmp_path: Path):
     assert wrong > 100
 
 
-def test_an_archive_of_very_many_files_is_none_of_omniglot(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(omniglot, "_MOST", 50)
+def test_an_archive_of_too_many_files_is_not_omniglot(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(omniglot, "_MAX_FILES", 50)
     with zipfile.ZipFile(tmp_path / "it.zip", "w") as archive:
         for i in range(60):
             archive.writestr(f"{i}", b"")
-    with pytest.raises(DataError, match="holds more than 50 files"):
+    with pytest.raises(DataError, match="contains more than 50 files"):
         omniglot.read(tmp_path / "it.zip")
-    with pytest.raises(DataError, match="damaged or cut off"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         (tmp_path / "other.zip").write_bytes(b"<html>")
         omniglot.read(tmp_path / "other.zip")
 
@@ -240,7 +242,7 @@ def test_an_archive_of_very_many_files_is_none_of_omniglot(tmp_path: Path, monke
 # ---- the stand-in ---------------------------------------------------------------------------------------------------
 
 
-def test_glyphs_have_the_form_of_the_real_thing():
+def test_glyphs_have_the_shapes_of_omniglot():
     parts = glyphs.synthesize(0)
     assert [images.shape for images in parts.values()] == [(868, 20, 28, 28), (96, 20, 28, 28), (659, 20, 28, 28)]
     assert list(parts) == ["train", "validation", "test"] and glyphs.synthesize(0) is parts
@@ -248,8 +250,8 @@ def test_glyphs_have_the_form_of_the_real_thing():
         assert images.dtype == np.float32 and images.min() == 0 and images.max() == 1
         assert 0.03 < images.mean() < 0.12  # Omniglot has 0.08 of ink
         assert (images.max(axis=(2, 3)) > 0.5).mean() > 0.999  # hardly any drawing is empty
-    other = glyphs.draw(np.random.default_rng(1), glyphs.characters(np.random.default_rng(1), 5))
-    again = glyphs.draw(np.random.default_rng(1), glyphs.characters(np.random.default_rng(1), 5))
+    other = glyphs.synthesize_drawings(np.random.default_rng(1), glyphs.sample_characters(np.random.default_rng(1), 5))
+    again = glyphs.synthesize_drawings(np.random.default_rng(1), glyphs.sample_characters(np.random.default_rng(1), 5))
     np.testing.assert_array_equal(other, again)
 
 

@@ -1,4 +1,4 @@
-"""The data sets of the paper's experiments: what shows that one is there, where it comes from, and its checksums."""
+"""The data sets of the paper's experiments: which files they need, where these are published, and their checksums."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tasks.data.locations import DataError, data_folder, locate
 
 @dataclass(frozen=True)
 class Published:
-    """A file as its authors publish it.  Paths, here and below, are relative to the data folder."""
+    """A file as its authors published it.  All paths in this module are relative to the data folder."""
 
     path: str
-    url: str  # "" if it may not be redistributed: then `DataSet.how` says how to get it
+    url: str  # "" if it cannot be downloaded automatically: then `DataSet.instructions` says how to get it
     size: int | None = None
     md5: str = ""
     sha256: str = ""
-    unpacks_to: str = ""  # the folder in it, where a trainer does not read the archive itself
+    unpacks_to: str = ""  # the folder in the archive; "" if trainers read the file as it is
 
     @property
     def name(self) -> str:
@@ -25,26 +25,26 @@ class Published:
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set, or one of its public forms."""
+    """One data set, or one of its public versions."""
 
     name: str
     title: str
-    needs: tuple[tuple[str, ...], ...]  # each of these, in any one of its forms, in the order of preference
-    files: tuple[Published, ...] = ()  # what `minisets data fetch` gets
-    how: str = ""  # how to get what is not fetched
+    needs: tuple[tuple[str, ...], ...]  # for each part, alternative paths in order of preference
+    files: tuple[Published, ...] = ()  # what `minisets data fetch` downloads
+    instructions: str = ""  # how to get files that cannot be downloaded automatically
 
-    def is_there(self) -> bool:
-        """Whether a trainer would find it; whether it is also complete and right is for `minisets data check`."""
-        return all(locate(*forms) for forms in self.needs)
+    def is_present(self) -> bool:
+        """Whether every part exists; `minisets data check` also verifies the contents."""
+        return all(locate(*alternatives) for alternatives in self.needs)
 
     def require(self) -> None:
-        """Refuse, with where it was looked for and what to do, if it is not there."""
-        absent = [" or ".join(forms) for forms in self.needs if not locate(*forms)]
-        if absent:
+        """DataError if a part is missing: where it should be, and what to do."""
+        missing = [" or ".join(alternatives) for alternatives in self.needs if not locate(*alternatives)]
+        if missing:
             raise DataError(
-                f"{self.title} is not in {data_folder()}: there is no {', and no '.join(absent)}; "
-                f"minisets data fetch {self.name} gets it or says how, MINISETS_DATA names another folder, "
-                "and --data synthetic does without it"
+                f"{self.title} is not in {data_folder()}: there is no {', and no '.join(missing)}; "
+                f"minisets data fetch {self.name} downloads it or explains how to get it, MINISETS_DATA sets another "
+                "folder, and --data synthetic uses a stand-in"
             )
 
 
@@ -108,7 +108,7 @@ DATA_SETS = {
                 Published("celeba/list_attr_celeba.txt", "", md5="75e246fa4810816ffd6ee81facbd244c"),
                 Published("celeba/list_eval_partition.txt", "", md5="d32c9cbf5e040fd4025c592c306e6668"),
             ),
-            how="its authors do not allow others to pass it on: take the files from "
+            instructions="its authors do not allow redistribution: download the files from "
             "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html (aligned and cropped images, attributes, partitions)",
         ),
         DataSet(
@@ -126,7 +126,7 @@ DATA_SETS = {
         ),
         DataSet(
             "modelnet40_normal_resampled",
-            "ModelNet40, 10,000 points of each shape",
+            "ModelNet40, 10,000 points per shape",
             needs=(("modelnet40_normal_resampled",),),
             files=(
                 Published(
@@ -152,7 +152,7 @@ DATA_SETS = {
     )
 }
 
-# What is inside: so many files that match in a folder or a zip archive, or so many bytes in a file.
+# What `minisets data check` expects: the number of matching files in a folder or zip archive, or the bytes of a file.
 COUNTS = {
     "omniglot/images_background": ("*/*/*.png", 964 * 20),
     "omniglot/images_background.zip": ("*/*/*.png", 964 * 20),
