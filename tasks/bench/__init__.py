@@ -1,1 +1,1 @@
-"""minisets bench: how long a training step takes, beside PyTorch's where it is installed."""
+"""minisets bench: how long a training step takes, compared with PyTorch's if it is installed."""

@@ -1,4 +1,4 @@
-"""The same training step in PyTorch, to compare with; the only file that imports torch, and nothing depends on it."""
+"""The same training step in PyTorch, for comparison.  This is the only file that imports torch, and it is optional."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class ConvNorm(nn.Module):
         return F.relu(self.norm(self.conv(X)))
 
 
-class Images(nn.Module):
+class ImageEncoder(nn.Module):
     def __init__(self, convs: int) -> None:
         super().__init__()
         self.layers = nn.ModuleList(ConvNorm(64 if i else 1, 64) for i in range(convs))
@@ -116,7 +116,7 @@ class Stack(nn.Module):
         else:
             layers = [rFF(s.d_in, s.d, s.layers)]
         if s.convs:
-            layers.insert(0, Images(s.convs))
+            layers.insert(0, ImageEncoder(s.convs))
         if s.seeds:
             layers += [PMA(s.d, s.heads, s.seeds, attention)]
             layers += [SAB(s.d, s.d, s.heads, attention) for _ in range(s.sabs)] + [nn.Linear(s.d, s.d_out)]
@@ -128,8 +128,8 @@ class Stack(nn.Module):
         return X
 
 
-class Peer:
-    """PyTorch's training step from our weights; its names are ours, but for the normalisations' γ and β."""
+class TorchTrainingStep:
+    """PyTorch's training step, from our weights; parameter names are the same, except γ and β of normalizations."""
 
     def __init__(self, shape: Any, attention: str, weights: Path) -> None:
         self.net = Stack(shape, attention)
@@ -139,13 +139,15 @@ class Peer:
         with torch.no_grad():
             for name, p in self.net.named_parameters():
                 norm = name.rsplit(".", 2)[-2].startswith("norm") if "." in name else False
-                name = name.replace(".ff.", ".rff.layers.0.")  # the one layer of a MAB's rFF
+                name = name.replace(".ff.", ".rff.layers.0.")  # a MAB's rFF has one layer
                 ours = arrays.pop(name.replace(".weight", ".gamma").replace(".bias", ".beta") if norm else name)
                 linear = name.endswith(".weight") and p.ndim == 2
                 p.copy_(ours.T if linear else ours)
-        arrays = {name: array for name, array in arrays.items() if ".running_" not in name}  # begin alike
+        arrays = {
+            name: array for name, array in arrays.items() if ".running_" not in name
+        }  # both start from the same statistics
         if arrays:
-            raise ValueError(f"weights that PyTorch's network does not have: {sorted(arrays)}")
+            raise ValueError(f"weights that the PyTorch network lacks: {sorted(arrays)}")
         self.optimizer = torch.optim.Adam(self.net.parameters(), lr=1e-3)
 
     def step(self) -> float:

@@ -1,6 +1,6 @@
-"""What a trainer spends beside its training steps: on drawing data, on logging, on saving.
+"""How much of a trainer's time goes into sampling data, logging and saving.
 
-minisets bench --trainers       some steps of each trainer's paper preset, in a folder that is thrown away
+minisets bench --trainers       a few hundred steps of each trainer's paper preset, in a temporary folder
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tasks.harness.experiment import find_experiment
 from tasks.harness.run import Run
 from tasks.harness.run_folder import RunFolder
 
-TRAINERS = {"max_regression": ("SAB + PMA", 600), "clustering": ("ISAB (16) + PMA", 200)}  # label, steps
-BESIDE = {"sample": "data", "rng_for": "data", "log": "logging", "append": "logging", "save": "saving"}
+TRAINERS = {"max_regression": ("SAB + PMA", 600), "clustering": ("ISAB (16) + PMA", 200)}  # architecture, steps
+OVERHEAD = {"sample": "data", "rng_for": "data", "log": "logging", "append": "logging", "save": "saving"}  # by function
 
 
-def trainers() -> list[dict[str, Any]]:
+def measure_trainers() -> list[dict[str, Any]]:
     """Print and return a row for each trainer."""
-    print(f"{'trainer':16}{'network':>18}{'ms a step':>11}{'data':>8}{'logging':>9}{'saving':>8}{'together':>10}")
+    print(f"{'trainer':16}{'network':>18}{'ms/step':>11}{'data':>8}{'logging':>9}{'saving':>8}{'total':>10}")
     machine.keep_memory()
     rows = []
     for name, (label, steps) in TRAINERS.items():
@@ -38,37 +38,42 @@ def trainers() -> list[dict[str, Any]]:
 
 
 def measure(name: str, label: str, steps: int) -> dict[str, Any]:
-    """Milliseconds of a step, and which part of it is no training; evaluations are left out."""
-    experiment, spent = find_experiment(name), dict.fromkeys(BESIDE.values(), 0.0)
+    """Milliseconds per step, and the fractions spent on data, logging and saving.
+
+    There is one small evaluation, at the last step; the tests after the training loop are not counted.
+    """
+    experiment = find_experiment(name)
     page = sys.modules[experiment.train.__module__]
-    config = experiment.config(**experiment.presets["paper"] | {"arch": label, "steps": steps, "evaluate_every": 10**9})
-    with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as stack:
-        folder = RunFolder(Path(place), experiment)
+    changes = {"arch": label, "steps": steps, "evaluate_every": 10**9, "validation_sets": 1, "test_sets": 1}
+    config = experiment.config(**experiment.presets["paper"] | changes)
+    spent = dict.fromkeys(OVERHEAD.values(), 0.0)
+    with tempfile.TemporaryDirectory() as path, contextlib.ExitStack() as stack:
+        folder = RunFolder(Path(path), experiment)
         folder.begin("paper", config)
         run = Run(folder, config, name)
-        for owner, names in ((page, ("sample", "rng_for")), (Run, ("log", "save")), (RunFolder, ("append",))):
-            for function in names:
+        for owner, functions in ((page, ("sample", "rng_for")), (Run, ("log", "save")), (RunFolder, ("append",))):
+            for function in functions:
                 stack.enter_context(timed(owner, function, spent))
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        null = stack.enter_context(open(os.devnull, "w"))
+        with contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
             experiment.train(config, run)
-    return {"trainer": name, "label": label, "ms": run.seconds / steps * 1e3} | {
-        part: seconds / run.seconds for part, seconds in spent.items()
-    }
+    fractions = {part: seconds / run.seconds for part, seconds in spent.items()}
+    return {"trainer": name, "label": label, "ms": run.seconds / steps * 1e3} | fractions
 
 
 @contextlib.contextmanager
 def timed(owner: Any, name: str, spent: dict[str, float]) -> Iterator[None]:
-    """Inside, every call of the owner's function adds its seconds to what is spent."""
+    """Within the block, every call of owner.name adds its seconds to `spent`."""
     function = getattr(owner, name)
 
-    def watched(*arguments: Any, **keywords: Any) -> Any:
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
         start = time.perf_counter()
         try:
             return function(*arguments, **keywords)
         finally:
-            spent[BESIDE[name]] += time.perf_counter() - start
+            spent[OVERHEAD[name]] += time.perf_counter() - start
 
-    setattr(owner, name, watched)
+    setattr(owner, name, wrapper)
     try:
         yield
     finally:

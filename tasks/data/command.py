@@ -129,7 +129,9 @@ def check(data: DataSet) -> None:
     if not complete:
         archives = [file.name for file in data.files if file.unpacks_to and (data_folder() / file.path).exists()]
         more = f" ({', '.join(archives)} is present but not unpacked)" if archives else ""
-        raise DataError(f"{data.title} is incomplete or damaged; minisets data fetch {data.name} downloads it{more}")
+        raise DataError(
+            f"{data.title} is missing, incomplete or damaged; minisets data fetch {data.name} downloads it{more}"
+        )
 
 
 def _verify(data: DataSet, path: Path) -> tuple[str, bool]:

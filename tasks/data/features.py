@@ -4,7 +4,7 @@ A folder of plain arrays, each memory-mapped when it is read:
 
     train.npy, test.npy                   (N, 512) float32, one row per image
     train_labels.npy, test_labels.npy     (N,) uint8, the class of each image, from 0 to 99
-    about.json                            the data they were made from, and the network's accuracy; written last
+    about.json                            the data they were extracted from, and the network's accuracy; written last
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pytest
 
 from autograd import OPS, Tensor, op, threads
 from autograd.forms import plain_forms
-from tasks.bench import worker as contestants
+from tasks.bench import networks
 from tests.helpers.commandline import ENVIRONMENT, command
 
 
@@ -16,19 +16,19 @@ def test_results_do_not_depend_on_the_number_of_threads():
     """Losses and weights after some steps of every network, to the bit, in processes with 1, 2 and 5 threads."""
     code = """
 import hashlib
-from tasks.bench import worker as contestants
+from tasks.bench import networks, worker
 from dataclasses import replace
-for name, shape in contestants.SHAPES.items():
-    ours = contestants.Ours(replace(shape, sets=min(shape.sets, 8), n=min(shape.n, 600)))
+for name, shape in networks.SHAPES.items():
+    ours = worker.TrainingStep(replace(shape, sets=min(shape.sets, 8), n=min(shape.n, 600)))
     losses = [ours.step() for _ in range(2)]
-    print(name, losses, hashlib.sha256(b"".join(x.tobytes() for x in ours.weights().values())).hexdigest())
+    print(name, losses, hashlib.sha256(b"".join(x.tobytes() for x in ours.net.state_dict().values())).hexdigest())
 """
     message = set()
     for mine, blas in ((1, 1), (2, 1), (2, 2), (5, 2)):
         environment = ENVIRONMENT | {"MINISETS_THREADS": str(mine), "OPENBLAS_NUM_THREADS": str(blas)}
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         message.add(run.stdout)
-    assert len(message) == 1 and len(message.pop().splitlines()) == len(contestants.SHAPES)
+    assert len(message) == 1 and len(message.pop().splitlines()) == len(networks.SHAPES)
 
 
 def test_parallel_map_keeps_order_and_raises():

@@ -17,8 +17,8 @@ from tasks.harness.cli import main
 from tasks.harness.experiment import NAMES
 from tasks.harness.run_folder import RunFolder
 from tasks.selftest import kernel_cases as cases
-from tasks.selftest.command import block_error, op_error
-from tasks.selftest.network_cases import SUBJECTS, Subject
+from tasks.selftest.checks import block_error, op_error
+from tasks.selftest.network_cases import NETWORK_CASES, NetworkCase
 from tests.gpu import emulation
 from tests.helpers.commandline import TINY
 
@@ -47,7 +47,7 @@ def on_device(x: np.ndarray) -> backend.Array:
 @pytest.mark.parametrize("case", cases.CASES, ids=str)
 def test_arrays_lie_on_the_device_as_they_do_here(case: cases.Case):
     """Transposed and broadcast, where the case has them so; the axes of an array with a single row may lie anyhow."""
-    for here, there in zip(case.arguments, case.on("float64", on_device), strict=True):
+    for here, there in zip(case.arguments, case.on_device("float64", on_device), strict=True):
         if isinstance(here, np.ndarray) and min(here.shape, default=0) > 1:
             assert here.strides == there.strides
 
@@ -65,7 +65,7 @@ def test_the_order_of_threads_does_not_matter(case: cases.Case, dtype: str):
     """None of the kernels uses atomics: the same bits in whatever order threads and blocks take their turns."""
     found = []
     for schedule in SCHEDULES:
-        arguments = case.on(dtype, on_device)
+        arguments = case.on_device(dtype, on_device)
         with emulation.schedule(schedule):
             results = cases.results(KERNELS[case.kernel].launch(*arguments))
         found.append([backend.to_host(y).tobytes() for y in results])
@@ -87,8 +87,8 @@ def test_op_without_kernels(case: OpCase, dtype: str):
 
 
 @every_dtype
-@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-def test_block(subject: Subject, dtype: str):
+@pytest.mark.parametrize("subject", NETWORK_CASES, ids=str)
+def test_block(subject: NetworkCase, dtype: str):
     assert block_error(subject, dtype, "cuda") <= cases.TOLERANCES[dtype]
 
 

@@ -153,14 +153,14 @@ def caught(mutant: Mutant) -> str:
             continue
         bits = set()
         for schedule in SCHEDULES:
-            arguments = case.on("float32", on_device)
+            arguments = case.on_device("float32", on_device)
             try:
                 with emulation.schedule(schedule):
                     got = [backend.to_host(y) for y in cases.results(KERNELS[case.kernel].launch(*arguments))]
                 emulation.check()
             except emulation.KernelError as error:
                 return f"{case}: {error}"
-            error = max(map(cases.distance, got, case.right("float32")), default=0.0)
+            error = max(map(cases.relative_error, got, case.expected("float32")), default=0.0)
             if error > cases.TOLERANCES["float32"]:
                 return f"{case}: error {error}"
             bits.add(b"".join(y.tobytes() for y in got))

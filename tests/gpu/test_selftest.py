@@ -10,6 +10,7 @@ import pytest
 from autograd.kernels import norm
 from tasks.harness.cli import main
 from tasks.selftest import command as selftest
+from tasks.selftest import timing
 from tests.gpu import emulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -17,10 +18,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 def test_a_report_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
     """The checks themselves are run one by one in test_execution.py; here it is the command, and the clock."""
-    monkeypatch.setattr(selftest.timed, "__defaults__", (2, 33, 8, 2))
-    kinds = {kind for kind, _ in selftest.checks("cuda")}
+    monkeypatch.setattr(timing.workloads, "__defaults__", (2, 33, 8, 2))
+    kinds = {check.kind for check in selftest.checks("cuda")}
     assert kinds == {"kernels", "ops", "blocks"}
-    some = [(kind, check) for kind, check in selftest.checks("cuda") if "norm" in check[0]]
+    some = [check for check in selftest.checks("cuda") if "norm" in check.name]
     monkeypatch.setattr(selftest, "checks", lambda device: some)
     assert main(["selftest", "--device", "cuda", "--repeat", "1", "--out", str(tmp_path / "report.json")]) == 0
     out = capsys.readouterr().out
@@ -36,7 +37,7 @@ def test_a_wrong_kernel_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     words = ["selftest", "--device", "cuda", "--only", "norm_forward", "--out", str(tmp_path / "report.json")]
     assert main(words) == 1
-    assert "WRONG  norm_forward, (1, 17), all, float32: error" in capsys.readouterr().out
+    assert "FAILED  norm_forward, (1, 17), all, float32: error" in capsys.readouterr().out
 
 
 @pytest.mark.needs("emulation")

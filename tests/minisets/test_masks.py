@@ -10,7 +10,7 @@ from minisets.architectures import Network
 from minisets.masks import SetModule
 from minisets.nn import Dropout, Linear, Module, Sequential
 from minisets.nn.sequential import takes_mask
-from tasks.selftest.network_cases import SUBJECTS
+from tasks.selftest.network_cases import NETWORK_CASES
 
 rng = np.random.default_rng(0)
 SMALL, LARGE = rng.normal(size=(2, 3)), rng.normal(size=(5, 3))
@@ -75,13 +75,13 @@ def test_which_blocks_take_a_mask():
 
 
 def test_every_exported_block_has_property_tests():
-    """tests/test_set_properties.py runs over SUBJECTS: each block that minisets exports occurs in one of them."""
+    """tests/test_set_properties.py runs over NETWORK_CASES: each block that minisets exports occurs in one of them."""
     exported = [getattr(minisets, name) for name in minisets.__all__]
     blocks = {block for block in exported if isinstance(block, type) and issubclass(block, Module)}
-    tested = {type(module) for subject in SUBJECTS for module in subject.net().modules()}
+    tested = {type(module) for subject in NETWORK_CASES for module in subject.net().modules()}
     assert blocks and blocks <= tested
     assert {block for block in blocks if issubclass(block, SetModule)} <= {
-        type(subject.net()) for subject in SUBJECTS
+        type(subject.net()) for subject in NETWORK_CASES
     } | {PMA}  # which keeps its width, and stands behind an rFF there
 
 

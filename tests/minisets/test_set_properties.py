@@ -11,9 +11,9 @@ from autograd import Tensor
 from autograd.forms import plain_forms
 from autograd.gradcheck import gradcheck
 from minisets.nn import Module
-from tasks.selftest.network_cases import BLOCKS, D_IN, SUBJECTS, Subject
+from tasks.selftest.network_cases import BLOCKS, D_IN, NETWORK_CASES, NetworkCase
 
-every_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+every_subject = pytest.mark.parametrize("subject", NETWORK_CASES, ids=str)
 few = settings(max_examples=4)  # of each subject, and there are a hundred
 
 
@@ -48,7 +48,7 @@ def same(got: list, want: list, rtol: float = 1e-9) -> None:
 @every_subject
 @few
 @given(batch=batches(), dtype=st.sampled_from(["float32", "float64"]))
-def test_permuting_the_elements(subject: Subject, batch, dtype: str):
+def test_permuting_the_elements(subject: NetworkCase, batch, dtype: str):
     """f(πX) = π f(X), or f(X) if the set is pooled; the gradient of X is permuted, those of parameters are the same."""
     X, mask, rng = batch
     X, net = X.astype(dtype), subject.net(dtype=dtype)
@@ -69,7 +69,7 @@ def test_permuting_the_elements(subject: Subject, batch, dtype: str):
 @every_subject
 @few
 @given(batch=batches(), garbage=st.sampled_from([np.nan, np.inf, -np.inf, 1e30]))
-def test_masked_elements_have_no_influence(subject: Subject, batch, garbage):
+def test_masked_elements_have_no_influence(subject: NetworkCase, batch, garbage):
     """To the last bit; and hidden elements come out as zeros, and receive gradients of exactly zero."""
     X, mask, _ = batch
     net = subject.net()
@@ -85,7 +85,7 @@ def test_masked_elements_have_no_influence(subject: Subject, batch, garbage):
 @every_subject
 @few
 @given(batch=batches(), more=st.integers(1, 3))
-def test_padding_further_changes_nothing(subject: Subject, batch, more):
+def test_padding_further_changes_nothing(subject: NetworkCase, batch, more):
     X, mask, rng = batch
     net, n = subject.net(), X.shape[1]
     y, gX, gP, u = run(net, X, mask)
@@ -99,7 +99,7 @@ def test_padding_further_changes_nothing(subject: Subject, batch, more):
 @every_subject
 @few
 @given(batch=batches())
-def test_sets_of_a_batch_do_not_know_each_other(subject: Subject, batch):
+def test_sets_of_a_batch_do_not_know_each_other(subject: NetworkCase, batch):
     """Each set alone, unpadded and without a mask, gives what it gives in the batch; so does a single set (n, d)."""
     X, mask, _ = batch
     net = subject.net()
@@ -117,7 +117,7 @@ def test_sets_of_a_batch_do_not_know_each_other(subject: Subject, batch):
 @every_subject
 @few
 @given(batch=batches())
-def test_equal_elements_are_treated_alike(subject: Subject, batch):
+def test_equal_elements_are_treated_alike(subject: NetworkCase, batch):
     X, _, _ = batch
     X = np.concatenate([X, X], axis=1)  # every element twice
     net, n = subject.net(), X.shape[1] // 2
@@ -133,7 +133,7 @@ def test_equal_elements_are_treated_alike(subject: Subject, batch):
 
 @every_subject
 @pytest.mark.parametrize("size", [0, 1])
-def test_empty_sets_and_single_elements(subject: Subject, size: int):
+def test_empty_sets_and_single_elements(subject: NetworkCase, size: int):
     """Finite, forward and backward, with a mask that hides all or with no element at all; and both agree."""
     net = subject.net()
     mask = np.arange(3) < np.full((2, 1), size)
@@ -147,7 +147,7 @@ def test_empty_sets_and_single_elements(subject: Subject, size: int):
 
 @every_subject
 @pytest.mark.parametrize("size", [1e-6, 1e3, 1e6])
-def test_any_magnitude_stays_finite(subject: Subject, size: float):
+def test_any_magnitude_stays_finite(subject: NetworkCase, size: float):
     for dtype in ("float32", "float64"):
         X = (size * np.random.default_rng(0).normal(size=(2, 4, D_IN))).astype(dtype)
         y, gX, gP, _ = run(subject.net(dtype=dtype), X, None)
@@ -156,7 +156,7 @@ def test_any_magnitude_stays_finite(subject: Subject, size: float):
 
 @pytest.mark.parametrize("subject", BLOCKS, ids=str)
 @pytest.mark.parametrize("masked", [False, True])
-def test_gradients_of_every_block_and_style(subject: Subject, masked: bool):
+def test_gradients_of_every_block_and_style(subject: NetworkCase, masked: bool):
     rng = np.random.default_rng(1)
     mask = np.array([[True, True, False, True], [True, False, False, False], [False] * 4]) if masked else None
     net, X = subject.net(), rng.normal(size=(3, 4, D_IN))

@@ -1,1 +1,1 @@
-"""Synthetic stand-ins for the data sets, made from a seed."""
+"""Synthetic stand-ins for the data sets, each a function of a seed."""

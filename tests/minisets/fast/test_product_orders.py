@@ -10,18 +10,18 @@ from autograd import Tensor, threads
 from autograd.forms import plain_forms
 from minisets import MAB, Multihead
 from minisets.fast import blocks, product_orders
-from tasks.bench import worker as contestants
+from tasks.bench import networks
 from tests.helpers.forms import gradients
 
 
-@pytest.mark.parametrize("name", contestants.SHAPES)
+@pytest.mark.parametrize("name", networks.SHAPES)
 def test_networks_agree_in_both_forms(name: str):
     """Loss and gradients of the benchmark's networks; in the fast form each chooses its own order of products."""
-    shape = dataclasses.replace(contestants.SHAPES[name], sets=3, n=40)
+    shape = dataclasses.replace(networks.SHAPES[name], sets=3, n=40)
     results = []
     for context in (threads.use(2), plain_forms()):
-        net = contestants.network(shape, np.random.default_rng(0)).astype("float64")
-        X = contestants.inputs(shape, np.random.default_rng(1)).astype("float64")
+        net = networks.network(shape, np.random.default_rng(0)).astype("float64")
+        X = networks.inputs(shape, np.random.default_rng(1)).astype("float64")
         with context:
             loss = (net(X) ** 2).mean()
             loss.backward()

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from tasks.bench import command as bench
+from tasks.bench import networks, products, worker
 from tasks.bench import trainers as overhead
-from tasks.bench import worker as contestants
 from tests.helpers import flops
 from tests.helpers.commandline import command
 
 
-@pytest.mark.parametrize("name", contestants.SHAPES)
+@pytest.mark.parametrize("name", networks.SHAPES)
 def test_the_count_of_products_is_that_of_a_step(name: str):
     """Counted from the shapes, and by looking at what every product of a real step is given."""
-    shape = dataclasses.replace(contestants.SHAPES[name], n=7, sets=2)
+    shape = dataclasses.replace(networks.SHAPES[name], n=7, sets=2)
     with flops.counted() as found:  # in the order of the equations
-        contestants.Ours(shape).step()
+        worker.TrainingStep(shape).step()
     assert found and sum(forward + backward for forward, backward in found) == sum(
-        2 * batch * a * b * c for batch, a, b, c in contestants.products(shape)
+        2 * batch * a * b * c for batch, a, b, c in products.product_sizes(shape)
     )
 
 
@@ -42,10 +42,10 @@ def test_the_time_of_a_trainer_outside_its_steps():
 
 def test_the_ablation_table(tmp_path: Path):
     """Every variant of ours computes the same losses, or there would be no table."""
-    done = command("bench", "runtime_isab", "--n", 9, "--steps", 1, "--story", "--out", tmp_path)
+    done = command("bench", "runtime_isab", "--n", 9, "--steps", 1, "--ablate", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    (row,) = json.loads((tmp_path / "story.json").read_text())["rows"]
-    assert {"ours", "one thread", "textbook order", "memory given back", "plain forms"} <= row.keys()
+    (row,) = json.loads((tmp_path / "ablation.json").read_text())["rows"]
+    assert {"ours", "one thread", "textbook order", "default malloc", "plain forms"} <= row.keys()
     assert "plain forms" in done.stdout.splitlines()[0] and "×" in done.stdout.splitlines()[1]
 
 
@@ -69,13 +69,13 @@ def test_contestants_with_different_losses_are_not_compared(monkeypatch):
         def __init__(self, kind, name, n, weights):
             self.kind, self.turns = kind, []
 
-        def turn(self):
+        def take_turn(self):
             step = {"ms": 1.0, "loss": 2.0 if self.kind == "ours" else 2.1, "peak": 1, "more": 1}
-            self.turns.append([step] * bench.TURN)
+            self.turns.append([step] * bench.STEPS_PER_TURN)
 
         def close(self):
             pass
 
-    monkeypatch.setattr(bench, "Contestant", Other)
-    with pytest.raises(bench.UsageError, match="do not compute the same"):
-        bench.race("max_regression", contestants.SHAPES["max_regression"], 2, ["ours", "torch sdpa"])
+    monkeypatch.setattr(bench, "Worker", Other)
+    with pytest.raises(bench.UsageError, match="the losses of ours and torch sdpa differ"):
+        bench.compare("max_regression", networks.SHAPES["max_regression"], 2, ["ours", "torch sdpa"])

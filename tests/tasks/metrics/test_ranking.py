@@ -63,5 +63,5 @@ def test_inputs_without_a_defined_area():
     for scores, positive in ([[1.0, 2.0], [True, True]], [[1.0, 2.0], [False, False]], [[1.0], [True, False]],
                              [[1.0, np.nan], [True, False]], [[], []]):  # fmt: skip
         for area in (area_under_roc, average_precision):
-            with pytest.raises(ValueError, match="some of them positive and some not"):
+            with pytest.raises(ValueError, match="both positive and negative labels"):
                 area(np.array(scores), np.array(positive))
