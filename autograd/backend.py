@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 Array = Any  # numpy.ndarray or cupy.ndarray, which share NumPy's interface
 
@@ -121,6 +120,8 @@ def as_strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -
 def special(array: Array) -> Any:
     """The module of special functions for the array, scipy.special or its CuPy twin: special(x).gammaln(x)."""
     if array_module(array) is np:
+        import scipy.special  # here, because it takes longer to import than all the rest
+
         return scipy.special
     import cupyx.scipy.special
 

@@ -41,22 +41,31 @@ class Case:
         return f"{self.op}-{self.label}" if self.label else self.op
 
 
-def make_cases(seed: int = 0) -> Iterator[Case]:
-    """All cases, with random values from the seed."""
-    rng = np.random.default_rng([seed, 1])  # not the generator of a test, default_rng(0): its values would be these
-    start = rng.bit_generator.state
+class Samples:
+    """Random inputs for cases.  Each case starts from the same seed, so that a new one does not change the others."""
 
-    def case(op: str, *inputs: Any, label: str = "", **settings: Any) -> Case:
-        rng.bit_generator.state = start  # so that a new case does not change the values of those after it
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng([seed, 1])  # not default_rng(0), which tests use: the values would be the same
+        self.start = self.rng.bit_generator.state
+
+    def case(self, op: str, *inputs: Any, label: str = "", **settings: Any) -> Case:
+        self.rng.bit_generator.state = self.start
         return Case(op, inputs, settings, label)
 
-    def normal(*shape: int) -> np.ndarray:
-        return rng.normal(size=shape)
+    def normal(self, *shape: int) -> np.ndarray:
+        return self.rng.normal(size=shape)
 
-    def positive(*shape: int) -> np.ndarray:
-        return rng.uniform(0.5, 2.0, size=shape)
+    def positive(self, *shape: int) -> np.ndarray:
+        return self.rng.uniform(0.5, 2.0, size=shape)
 
-    # ---- elementwise
+    def mixture(self, *batch: int, n: int, k: int, D: int, spread: float = 1.0) -> tuple[np.ndarray, ...]:
+        log_pi = np.log(self.rng.dirichlet(np.ones(k), size=batch))
+        points, mu = self.normal(*batch, n, D) * spread, self.normal(*batch, k, D)
+        return points, log_pi, mu, self.positive(*batch, k, D)
+
+
+def elementwise(make: Samples) -> Iterator[Case]:
+    case, normal, positive = make.case, make.normal, make.positive
     for op in ("add", "subtract", "multiply", "maximum", "minimum"):
         yield case(op, normal(3, 4), normal(3, 4))
         yield case(op, normal(2, 1, 4), normal(3, 1), label="broadcast")
@@ -82,16 +91,18 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         yield case(op, positive(3, 4))
         yield case(op, positive(1, 1), label="size 1")
         yield case(op, positive(2, 0), label="empty")
-    yield case("where", rng.random((3, 4)) < 0.5, normal(3, 4), normal(3, 4))
-    yield case("where", rng.random((3, 1)) < 0.5, normal(4), normal(2, 1, 1), label="broadcast")
-    yield case("where", rng.random((3, 4)) < 0.5, normal(3, 4), 0.0, label="number")
+    yield case("where", make.rng.random((3, 4)) < 0.5, normal(3, 4), normal(3, 4))
+    yield case("where", make.rng.random((3, 1)) < 0.5, normal(4), normal(2, 1, 1), label="broadcast")
+    yield case("where", make.rng.random((3, 4)) < 0.5, normal(3, 4), 0.0, label="number")
     yield case("clip", 2 * normal(3, 4), low=-1.0, high=1.0)
     yield case("clip", 2 * normal(3, 4), low=0.5, label="from below")
     yield case("clip", normal(0, 2), high=1.0, label="empty")
     yield case("astype", normal(3, 4), dtype="float64")
     yield case("to_device", normal(3, 4), device="cpu")
 
-    # ---- reductions
+
+def reductions(make: Samples) -> Iterator[Case]:
+    case, normal = make.case, make.normal
     for op in ("sum", "mean", "max", "min", "var", "logsumexp"):
         yield case(op, normal(3, 4))
         yield case(op, normal(2, 3, 4), axis=1, label="axis")
@@ -107,7 +118,9 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("std", normal(3, 4), axis=0, ddof=1)
     yield case("std", normal(2, 3, 4), axis=(0, -1), keepdims=True, label="two axes, keepdims")
 
-    # ---- shape
+
+def shape(make: Samples) -> Iterator[Case]:
+    case, normal = make.case, make.normal
     yield case("reshape", normal(3, 4), shape=(2, 6))
     yield case("reshape", normal(3, 4), shape=(2, -1, 3), label="-1")
     yield case("reshape", normal(0, 4), shape=(2, 0), label="empty")
@@ -139,14 +152,16 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         "list": [0, 0],
         "tuple of repeats": (slice(None), (1, 1, 3)),
         "mask": np.array([True, False, True]),
-        "full mask": rng.random((3, 4)) < 0.5,
+        "full mask": make.rng.random((3, 4)) < 0.5,
         "empty mask": np.zeros(3, dtype=bool),
     }.items():
         yield case("getitem", normal(3, 4), index=index, label=label)
     yield case("pad", normal(2, 3), widths=[(1, 2), (0, 1)])
     yield case("pad", normal(0, 3), widths=[(1, 0), (0, 0)], value=-1.0, label="empty")
 
-    # ---- products
+
+def products(make: Samples) -> Iterator[Case]:
+    case, normal = make.case, make.normal
     for label, x, y in (
         ("", (3, 4), (4, 2)),
         ("batch", (5, 3, 4), (5, 4, 2)),
@@ -174,7 +189,9 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("linear", normal(0, 3, 4), normal(4, 2), normal(2), label="empty")
     yield case("linear", normal(2, 3, 1), normal(1, 1), normal(1), label="size 1")
 
-    # ---- networks
+
+def normalization_and_images(make: Samples) -> Iterator[Case]:
+    case, normal, positive = make.case, make.normal, make.positive
     yield case("softmax", normal(3, 4))
     yield case("softmax", normal(2, 3, 4), axis=1, label="axis")
     yield case("softmax", 1e4 * normal(3, 4), label="large")
@@ -208,6 +225,10 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("conv2d", normal(2, 2, 7, 7), normal(3, 2, 2, 2), normal(3), stride=3, label="gaps between windows")
     yield case("conv2d", normal(2, 2, 3, 4), normal(3, 2, 1, 1), normal(3), padding=2, label="windows of padding only")
     yield case("conv2d", normal(0, 2, 4, 4), normal(3, 2, 3, 3), normal(3), label="empty batch")
+
+
+def pooling(make: Samples) -> Iterator[Case]:
+    case, normal = make.case, make.normal
     mask = np.array([[True, True, False], [False, False, False]])
     for op in ("mean_pool", "max_pool"):
         yield case(op, normal(2, 3, 4))
@@ -219,15 +240,20 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
         yield case(op, normal(3, 4), axis=0, label="one set")
     yield case("dropout", normal(3, 4), p=0.4, rng=1)
     yield case("dropout", normal(3, 4), p=0.0, rng=1, label="nothing dropped")
+
+
+def attention(make: Samples) -> Iterator[Case]:
+    case, normal = make.case, make.normal
+    mask = np.array([[True, True, False], [False, False, False]])
     q, k, v = normal(2, 4, 5, 3), normal(2, 4, 3, 3), normal(2, 4, 3, 2)
     yield case("attention", q, k, v)
     yield case("attention", q, k, v, scale=0.3, mask=mask, label="masked")
-    yield case("attention", q, k, v, mask=rng.random((2, 1, 5, 3)) < 0.5, label="mask of pairs")
+    yield case("attention", q, k, v, mask=make.rng.random((2, 1, 5, 3)) < 0.5, label="mask of pairs")
     yield case("attention", normal(1, 4, 5, 3), k, v, mask=mask, label="shared queries")
     yield case("attention", q[:, 0], k[:, 0], v[:, 0], mask=mask, label="one head, masked")
     yield case("attention", q[0, 0], k[:, 0], v[:, 0], mask=mask, label="queries of one set, masked")
     yield case("attention", q[:, 0], k[0, 0], v[0, 0], mask=mask, label="keys of one set, masked")
-    yield case("attention", q, k[:1], v[:1], mask=rng.random((2, 1, 5, 3)) < 0.5, label="shared keys")
+    yield case("attention", q, k[:1], v[:1], mask=make.rng.random((2, 1, 5, 3)) < 0.5, label="shared keys")
     yield case("attention", normal(5, 3), normal(2, 3), normal(2, 3), mask=np.array([True, False]), label="one set")
     yield case("attention", 100 * q, 100 * k, v, label="large")
     yield case("attention", q, k[:, :, :1], v[:, :, :1], label="one key")
@@ -241,34 +267,40 @@ def make_cases(seed: int = 0) -> Iterator[Case]:
     yield case("join_heads", normal(1, 5, 4), label="one head, one set")
     yield case("join_heads", normal(2, 2, 0, 2), label="empty set")
 
-    # ---- losses
+
+def losses(make: Samples) -> Iterator[Case]:
+    case, normal, positive = make.case, make.normal, make.positive
     for op in ("absolute_error", "squared_error"):
         yield case(op, normal(3, 4), normal(3, 4))
         yield case(op, normal(3, 4), normal(3, 4), reduction="sum", label="sum")
         yield case(op, normal(0, 4), normal(0, 4), label="empty")
     yield case("cross_entropy", normal(3, 4), labels=np.array([0, 3, 1]))
-    yield case("cross_entropy", normal(2, 3, 4), labels=rng.integers(4, size=(2, 3)), reduction="none", label="none")
+    yield case(
+        "cross_entropy", normal(2, 3, 4), labels=make.rng.integers(4, size=(2, 3)), reduction="none", label="none"
+    )
     yield case("cross_entropy", 1e4 * normal(3, 4), labels=np.array([0, 3, 1]), reduction="sum", label="large")
     yield case("cross_entropy", normal(0, 4), labels=np.zeros(0, dtype=int), label="empty")
     yield case("cross_entropy", normal(3, 1), labels=np.zeros(3, dtype=int), label="size 1")
-    yield case("binary_cross_entropy_with_logits", normal(3, 4), rng.random((3, 4)))
-    yield case("binary_cross_entropy_with_logits", 1e3 * normal(5), rng.random(5), reduction="none", label="large")
+    yield case("binary_cross_entropy_with_logits", normal(3, 4), make.rng.random((3, 4)))
+    yield case("binary_cross_entropy_with_logits", 1e3 * normal(5), make.rng.random(5), reduction="none", label="large")
     yield case("binary_cross_entropy_with_logits", normal(0), normal(0), reduction="sum", label="empty")
     yield case("poisson_negative_log_likelihood", positive(6), count=np.array([0, 1, 2, 5, 10, 0]))
     yield case("poisson_negative_log_likelihood", positive(2), count=np.array([3, 0]), reduction="none", label="none")
     yield case("poisson_negative_log_likelihood", positive(0), count=np.zeros(0, dtype=int), label="empty")
-
-    def mixture(*batch: int, n: int, k: int, D: int, spread: float = 1.0) -> tuple[np.ndarray, ...]:
-        log_pi = np.log(rng.dirichlet(np.ones(k), size=batch))
-        return normal(*batch, n, D) * spread, log_pi, normal(*batch, k, D), positive(*batch, k, D)
-
     name = "gaussian_mixture_log_likelihood"
-    yield case(name, *mixture(2, n=4, k=3, D=2))
-    yield case(name, *mixture(n=4, k=3, D=2), label="one set")
-    yield case(name, *mixture(2, n=1, k=1, D=1), label="size 1")
-    yield case(name, *mixture(2, n=0, k=3, D=2), label="empty set")
-    yield case(name, *mixture(2, n=3, k=2, D=2, spread=100.0), label="far away")
-    yield case(name, *mixture(1, n=3, k=2, D=512), label="512 dimensions")
+    yield case(name, *make.mixture(2, n=4, k=3, D=2))
+    yield case(name, *make.mixture(n=4, k=3, D=2), label="one set")
+    yield case(name, *make.mixture(2, n=1, k=1, D=1), label="size 1")
+    yield case(name, *make.mixture(2, n=0, k=3, D=2), label="empty set")
+    yield case(name, *make.mixture(2, n=3, k=2, D=2, spread=100.0), label="far away")
+    yield case(name, *make.mixture(1, n=3, k=2, D=512), label="512 dimensions")
+
+
+def make_cases(seed: int = 0) -> Iterator[Case]:
+    """All cases, with random values from the seed."""
+    sections = (elementwise, reductions, shape, products, normalization_and_images, pooling, attention, losses)
+    for section in sections:
+        yield from section(Samples(seed))
 
 
 CASES = tuple(make_cases())

@@ -21,7 +21,8 @@ import numpy as np
 from autograd import Tensor, backend, gaussian_mixture_log_likelihood, log_softmax, softplus
 from autograd.backend import Array
 from minisets import build, record_attention
-from minisets.architectures import ROWS, Network, parse
+from minisets.architectures import Network
+from minisets.labels import ROWS, parse
 from minisets.nn import evaluating
 from minisets.optim import Adam
 from tasks.harness import paper

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from minisets.architectures import ROWS
+from minisets.labels import ROWS
 from tasks import clustering
 from tasks.harness import paper
 from tasks.harness.options import option

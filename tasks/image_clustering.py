@@ -24,7 +24,8 @@ import numpy as np
 
 from autograd import Tensor, backend
 from minisets import build
-from minisets.architectures import ROWS, Network
+from minisets.architectures import Network
+from minisets.labels import ROWS
 from minisets.optim import Adam
 from tasks.clustering import agreement, evaluate, mean_log_likelihood, predict
 from tasks.data import features

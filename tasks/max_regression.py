@@ -17,7 +17,8 @@ import numpy as np
 
 from autograd import Tensor, absolute_error, backend
 from minisets import build
-from minisets.architectures import ROWS, Network
+from minisets.architectures import Network
+from minisets.labels import ROWS
 from minisets.nn import evaluating
 from minisets.optim import Adam
 from tasks.harness import paper

@@ -18,7 +18,8 @@ import numpy as np
 
 from autograd import Tensor, backend, cross_entropy
 from minisets import build, record_attention
-from minisets.architectures import ROWS, Network, parse
+from minisets.architectures import Network
+from minisets.labels import ROWS, parse
 from minisets.nn import evaluating
 from minisets.optim import Adam, drop_every
 from tasks.data import DataError, OnData, data_option, modelnet40

@@ -19,7 +19,7 @@ import numpy as np
 from autograd import Tensor, backend, cross_entropy, logsumexp, relu
 from autograd.backend import Array
 from minisets import build
-from minisets.architectures import ROWS
+from minisets.labels import ROWS
 from minisets.nn import Conv2d, Dropout, Linear, Module, Sequential, evaluating
 from minisets.optim import Adam, exponential
 from tasks.data import DataError, OnData, celeba, data_option

@@ -21,7 +21,7 @@ import numpy as np
 from autograd import Tensor, backend, poisson_negative_log_likelihood, softplus
 from autograd.backend import Array
 from minisets import build
-from minisets.architectures import ROWS
+from minisets.labels import ROWS
 from minisets.nn import ConvNorm, Module, Sequential, evaluating
 from minisets.optim import Adam
 from tasks.data import OnData, data_option, omniglot

@@ -1,10 +1,10 @@
-"""What every test shares: the devices of this machine, and calm for Hypothesis on a busy one."""
+"""What all tests share: the devices of this machine, no deadlines for Hypothesis, and a few trained runs."""
 
 import os
 
-# Before NumPy is imported: the tests' matrices are tiny, and on a busy machine a second BLAS thread is mostly awaited.
+# Before NumPy is imported: for the tests' tiny matrices a second BLAS thread only costs time on a busy machine.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ["MINISETS_DATA"] = "/nonexistent/minisets"  # no test depends on what data this machine happens to have
+os.environ["MINISETS_DATA"] = "/nonexistent/minisets"  # no test depends on the data of this machine
 
 import contextlib
 import sys
@@ -18,7 +18,7 @@ from autograd import forms
 from tests.helpers import double, requirements
 from tests.helpers.commandline import SHORT
 
-if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: the tests of speed have nothing to test
+if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: there is no fast code to test
     collect_ignore = [
         "gpu",
         "autograd/fast",
@@ -30,7 +30,7 @@ if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: the tests 
         "tasks/selftest",
     ]
 
-settings.register_profile("minisets", deadline=None)  # machines are shared: a slow example is not a failure
+settings.register_profile("minisets", deadline=None)  # on a shared machine a slow example is not a failure
 settings.load_profile("minisets")
 
 
@@ -64,7 +64,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs to look at, trained by the command and never changed: max/ (two labels, two seeds) and one/ (clustering)."""
+    """Trained runs, never changed by tests: max/ (two labels, two seeds) and one/ (clustering)."""
     from tasks.harness.cli import main
 
     root = tmp_path_factory.mktemp("runs")

@@ -19,18 +19,19 @@ SOURCES = ("autograd", "minisets", "tasks", "tests", "pyproject.toml", "CONTRIBU
 
 
 def apply(root: Path, kind: str, words: str, body: str) -> None:
-    """Append to a file, create one, or replace lines: a diff's old lines occur in the file exactly once."""
+    """Append to a file, create one, or replace a fragment, which must occur in the file exactly once."""
     *action, name = words.split()
     path = root / name
     if kind == "diff":
         lines = body.splitlines(keepends=True)
-        old = "".join(line[1:] for line in lines if line[0] in "- ")
-        new = "".join(line[1:] for line in lines if line[0] in "+ ")
+        old, new = ("".join(line[1:] for line in lines if line[0] in f"{sign} ").rstrip("\n") for sign in "-+")
         text = path.read_text(encoding="utf-8")
-        assert text.count(old) == 1, f"{name} has {text.count(old)} times:\n{old}"
+        times = text.count(old)
+        assert times == 1, f"CONTRIBUTING.md expects this once in {name}, which has it {times} times: {old}"
         path.write_text(text.replace(old, new), encoding="utf-8")
     elif action == ["append"]:
-        path.write_text(path.read_text(encoding="utf-8") + body, encoding="utf-8")
+        blank = "\n\n" if body.startswith(("@", "class", "def")) else ""
+        path.write_text(path.read_text(encoding="utf-8") + blank + body, encoding="utf-8")
     else:
         assert action == ["create"] and not path.exists()
         path.parent.mkdir(exist_ok=True)

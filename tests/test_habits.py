@@ -1,4 +1,4 @@
-"""What people type by habit works, or is refused with a sentence that says what to write instead."""
+"""What users type by habit works, or the error message says what to write instead."""
 
 import inspect
 import tomllib
@@ -24,7 +24,7 @@ x = Tensor([[1.0, -2.0], [3.0, 4.0]], requires_grad=True)
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (
             lambda: np.exp(x),
@@ -47,12 +47,12 @@ x = Tensor([[1.0, -2.0], [3.0, 4.0]], requires_grad=True)
         (lambda: autograd.stack(x), "stack takes a list of Tensors"),
     ],
 )
-def test_numpy_by_habit(call, said):
-    with pytest.raises(TypeError, match=said):
+def test_numpy_by_habit(call, message):
+    with pytest.raises(TypeError, match=message):
         call()
 
 
-def test_where_no_gradient_is_wanted_a_tensor_is_an_array():
+def test_a_tensor_without_gradient_is_an_array():
     y = x.detach()
     assert np.asarray(y) is y.data or np.shares_memory(np.asarray(y), y.data)
     assert np.asarray(y, dtype="float32").dtype == "float32"
@@ -98,7 +98,7 @@ def test_a_float32_prints_as_it_was_typed():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "said"),
+    ("call", "error", "message"),
     [
         (
             lambda: softmax(np.zeros((2, 4, 3, 5)), mask=np.ones((2, 5), bool)),
@@ -128,8 +128,8 @@ def test_a_float32_prints_as_it_was_typed():
         (lambda: pad([[]]), ValueError, r"set 0 is an empty list, which has no width; use numpy\.zeros\(\(0, d\)\)"),
     ],
 )
-def test_ops_and_blocks_by_habit(call, error, said):
-    with pytest.raises(error, match=said):
+def test_ops_and_blocks_by_habit(call, error, message):
+    with pytest.raises(error, match=message):
         call()
 
 
@@ -146,14 +146,14 @@ def test_parameters_are_refused_where_they_would_be_lost(container):
         def __init__(self, parts) -> None:
             self.layers = [Linear(2, 2, rng=rng), {"hidden": container(parts)}]
 
-    said = r"'layers\.1\.hidden' is an? .*, in which parameters would be lost; keep them in a list"
+    message = r"'layers\.1\.hidden' is an? .*, in which parameters would be lost; keep them in a list"
     for part in (Linear(2, 2, rng=rng), Tensor(np.ones(2), requires_grad=True), np.random.default_rng(0)):
-        with pytest.raises(TypeError, match=said):
+        with pytest.raises(TypeError, match=message):
             Net([part]).parameters()
-    assert len(Net([1, "two"]).parameters()) == 2  # what holds no parameters is nobody's business
+    assert len(Net([1, "two"]).parameters()) == 2  # a set without parameters is accepted
 
 
-def test_zero_grad_and_repr_of_what_trains():
+def test_zero_grad_and_the_repr_of_an_optimizer():
     net = Linear(2, 3, rng=rng)
     net(np.ones((4, 2))).sum().backward()
     optimizer = Adam(net.parameters(), lr=0.01)
@@ -182,7 +182,7 @@ def test_ops_have_true_signatures():
         assert name in dir(Tensor) and any(name in vars(part) for part in Tensor.__mro__[:3])
 
 
-def test_every_public_name_is_there_and_every_op_is_public():
+def test_every_public_name_exists_and_every_op_is_public():
     for module in (autograd, minisets, minisets.nn, minisets.optim):
         assert sorted(set(module.__all__)) == sorted(module.__all__)
         assert all(hasattr(module, name) for name in module.__all__)

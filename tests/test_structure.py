@@ -1,4 +1,4 @@
-"""The house rules, executed: one-way imports, cupy in one file, no pickle, and our autograd or a clear refusal."""
+"""The rules of the code base: one-way imports, cupy in one file, no pickle, and our own autograd or a clear error."""
 
 import ast
 import json
@@ -39,7 +39,7 @@ def test_imports_go_one_way(path: Path):
     assert not imported(path) & strangers
 
 
-PLAIN = [  # what is a formula, a block or the tape: nothing of it knows of speed
+PLAIN = [  # formulas, blocks and the tape: none of them mentions speed
     *sorted((ROOT / "autograd" / "ops").glob("*.py")),
     *(ROOT / "autograd" / name for name in ("tape.py", "arguments.py", "operators.py", "methods.py", "registry.py")),
     *(ROOT / "minisets" / f"{name}.py" for name in ("attention", "blocks", "pooling", "masks", "ragged", "recording")),

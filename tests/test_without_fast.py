@@ -1,4 +1,4 @@
-"""Everything but speed works without the folders of faster forms; `make test-plain` runs the whole suite so."""
+"""Everything but speed works without the folders of faster forms; `make test-plain` runs the full suite that way."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.helpers.commandline import ROOT
 
 WITHOUT = Path(__file__).parent / "helpers" / "without_fast"
 AUTOGRAD = ("tape", "arguments", "op_details", "gradcheck", "drawing", "drawing_svg")
-MINISETS = ("nn", "blocks", "optim", "proofs", "defects", "architectures", "interop", "masks")
+MINISETS = ("nn", "blocks", "optim", "proofs", "defects", "architectures", "interop", "masks", "ragged", "recording")
 FILES = [f"autograd/test_{name}.py" for name in AUTOGRAD] + [f"minisets/test_{name}.py" for name in MINISETS]
 
 

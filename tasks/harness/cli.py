@@ -95,9 +95,10 @@ def _dispatch(argv: list[str]) -> int:
         if command.replace("-", "_") in NAMES or ":" in command:
             others = f"to train it: minisets train {command}"
         raise UsageError(f"there is no command {command!r}; {hint(command, COMMANDS, others)}")
+    if argv and argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version"):
+        raise UsageError("the command comes first: minisets COMMAND [options] (see minisets --help)")
     if not argv or argv[0] not in COMMANDS:
         parser.parse_args(argv)  # --help, --version, or an error
-        raise UsageError("the command comes first: minisets COMMAND [options] (see minisets --help)")
     match argv[0]:
         case "train":
             return train(argv[1:])
@@ -112,14 +113,19 @@ def _look(command: str, argv: list[str]) -> int:
     if command != "list":
         parser.add_argument("experiment", metavar="EXPERIMENT", help=f"{', '.join(NAMES)}, or module:ATTRIBUTE")
     text = "folders to search for runs (default: runs)"
-    parser.add_argument("--runs", nargs="+", type=Path, default=[RUNS], metavar="DIR", help=text)
+    parser.add_argument("--runs", nargs="+", type=Path, metavar="DIR", help=text)
     if command == "table":
         parser.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="default: text")
     if command == "figure":
         parser.add_argument("--name", action="append", metavar="NAME", help="a figure; may be repeated (default: all)")
-        parser.add_argument("--out", type=Path, metavar="DIR", help="where to put them (default: runs/EXPERIMENT)")
+        parser.add_argument(
+            "--out",
+            type=Path,
+            metavar="DIR",
+            help="where to put them (default: the first of --runs, or runs/EXPERIMENT)",
+        )
     given = parser.parse_args(argv)
-    places = [place for place in given.runs if place.is_dir() or place != RUNS]  # nothing may have been run yet
+    places = given.runs or ([RUNS] if RUNS.is_dir() else [])  # nothing may have been run yet
     if command == "list":
         return _list(places)
     experiment = find_experiment(given.experiment)
@@ -127,7 +133,8 @@ def _look(command: str, argv: list[str]) -> int:
     if command == "table":
         print(getattr(tables, given.format)(experiment, runs))
     else:
-        _figure(experiment, runs, given.name or list(experiment.figures), given.out or RUNS / experiment.name)
+        into = given.out or (given.runs[0] if given.runs else RUNS / experiment.name)
+        _figure(experiment, runs, given.name or list(experiment.figures), into)
     return 0
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograd.backend import DeviceError, to_device
-from minisets.architectures import ROWS, parse
+from minisets.labels import ROWS, parse
 from minisets.optim import drop_at
 from minisets.style import STYLES
 from tasks.harness.errors import UsageError
@@ -121,13 +121,15 @@ class Training(Stepping):
     """The options of every trainer of set networks.  A table has a row for each value of `arch`."""
 
     arch: str = option(
-        "SAB + PMA", "architecture: a row of the paper's table, or all; may be repeated", bookkeeping=True
+        "SAB + PMA", "architecture: a label such as 'ISAB (16) + PMA', or all; may be repeated", bookkeeping=True
     )
     style: str = option(help="variant of the attention blocks", paper="paper", choices=tuple(STYLES))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "arch", printed_label(self.arch))
+        field = next(field for field in dataclasses.fields(self) if field.name == "arch")
+        if not field.metadata["choices"]:  # an experiment with labels of its own lists them there
+            object.__setattr__(self, "arch", printed_label(self.arch))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,15 +41,17 @@ def hint(text: str, known: Iterable[str], otherwise: str = "") -> str:
     return f"did you mean {near[0]}?" if near else otherwise
 
 
-def add_options(parser: argparse.ArgumentParser, Config: type[Settings], preset: Mapping[str, Any]) -> None:
-    """One option for each field, with the value that the preset gives it.
+def add_options(
+    parser: argparse.ArgumentParser, Config: type[Settings], preset: Mapping[str, Any], *, in_paper: bool
+) -> None:
+    """One option for each field, with the value that the preset gives it, and for experiments of the paper its value.
 
     What is not given stays absent from the result, so that a preset or a resumed run can supply it.
     """
     for field in dataclasses.fields(Config):
         about, kind = field.metadata, kind_of(field)
         default = readable(preset.get(field.name, field.default)) or "none"
-        paper = "" if about["paper"] is NOT_STATED else f"; paper: {readable(about['paper'])}"
+        paper = "" if about["paper"] is NOT_STATED or not in_paper else f"; paper: {readable(about['paper'])}"
         text = f"{about['help']} (default: {default}{paper})"
         settings: dict[str, Any] = {"default": argparse.SUPPRESS, "help": text.replace("%", "%%")}
         if field.name == "arch":

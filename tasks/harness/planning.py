@@ -52,27 +52,22 @@ def planned_runs(
 
 
 def stored_run(folder: RunFolder, preset: str | None, given: dict[str, Any], seeds: int) -> PlannedRun:
-    """The run in the folder, as its config.json has it; the options given must agree with it, or ask for more steps."""
+    """The run in the folder, as its config.json has it; options that are given must agree with it, or extend it."""
     if seeds > 1:
         raise UsageError(f"{folder.path} holds a single run; --seeds {seeds} needs another --out")
     _require_same_experiment(folder)
-    experiment, config = folder.experiment, folder.options()
-    wanted = dataclasses.asdict(config)
-    if preset:
-        kept = {key: wanted[key] for key in ("arch", "seed", "data") if key in wanted}
-        wanted = dataclasses.asdict(experiment.config(**experiment.presets[preset])) | kept
-        if wanted.get("steps", 0) < getattr(config, "steps", 0) and "extended_from" in folder.manifest():
-            wanted["steps"] = config.steps
+    config, stored = folder.options(), folder.manifest()["preset"]
+    if preset and preset != stored:
+        raise UsageError(f"{folder.path} holds a run of preset {stored}, not of {preset}; choose another --out")
     if "arch" in given:
         if len(given["arch"]) > 1:
             raise UsageError(f"{folder.path} holds a single run; several --arch need another --out")
         given["arch"] = dataclasses.replace(config, arch=given["arch"][0]).arch
     if given.get("data") == AUTO:  # it continues with the data that it started with
         del given["data"]
-    wanted |= given
-    _require_same_options(folder, wanted, resume=True)
-    more = {key: wanted[key] for key in ("steps",) if key in wanted}
-    return PlannedRun(folder, folder.manifest()["preset"], dataclasses.replace(config, **more))
+    _require_same_options(folder, dataclasses.asdict(config) | given, resume=True)
+    more = {key: given[key] for key in ("steps",) if key in given}
+    return PlannedRun(folder, stored, dataclasses.replace(config, **more))
 
 
 def refuse_unless_free(plan: PlannedRun, resume: bool) -> None:

@@ -14,6 +14,7 @@ and resumed therefore ends with the same bits.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
@@ -52,7 +53,8 @@ def report(text: str) -> None:
 
 def discard_output() -> None:
     """Send further output nowhere, so that flushing it at exit does not fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError):  # an output without a file behind it needs nothing
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Run:

@@ -124,7 +124,7 @@ class RunFolder:
             with as_usage_error(f"cannot read {self.examples_path}"):
                 try:
                     with open(self.examples_path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                        return dict(arrays)
+                        return _Examples(self.examples_path, arrays)
                 except (ValueError, EOFError, KeyError, zipfile.BadZipFile):
                     raise UsageError(f"{self.examples_path} is damaged; delete it to have it computed again") from None
         if compute is None or not self.checkpoint_path.exists() or not _data_is_present(self.options()):
@@ -181,10 +181,13 @@ class RunFolder:
         self.write_bytes(self.metrics_path, kept.encode())
 
     def save_figure(self, name: str, figure: Any) -> Path:
-        """Write a figure as PNG and SVG; returns the path of the PNG."""
+        """Write a figure as PNG and SVG, the same figure as the same bytes; returns the path of the PNG."""
+        import matplotlib
+
         for kind in ("svg", "png"):
             content = io.BytesIO()
-            figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+            with matplotlib.rc_context({"svg.hashsalt": "minisets"}):
+                figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
             self.write_bytes(self.path / f"{name}.{kind}", content.getvalue())
         return self.path / f"{name}.png"
 
@@ -208,6 +211,17 @@ class RunFolder:
             yield
         finally:
             os.close(handle)
+
+
+class _Examples(dict):
+    """The arrays of an examples.npz; one that is missing is reported as what it is, an outdated file."""
+
+    def __init__(self, path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+        super().__init__(arrays)
+        self.path = path
+
+    def __missing__(self, name: str) -> np.ndarray:
+        raise UsageError(f"{self.path} has no {name!r}: it is out of date; delete it to have it computed again")
 
 
 def _data_is_present(config: Settings) -> bool:

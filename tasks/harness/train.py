@@ -33,6 +33,12 @@ def train(argv: list[str]) -> int:
         plans = [stored_run(RunFolder(out, experiment), preset, given, seeds)]
     else:
         plans = planned_runs(experiment, preset or experiment.default_preset, given, seeds, out)
+        if resume:
+            named = {key: value for key, value in given.items() if key not in ("arch", "seed")}
+            plans = [
+                stored_run(plan.folder, preset, dict(named), 1) if plan.folder.config_path.exists() else plan
+                for plan in plans
+            ]
     for plan in plans:  # check all of them before the first starts, rather than after an hour
         plan.config.check()
         refuse_unless_free(plan, resume)
@@ -58,7 +64,7 @@ def parse(argv: list[str]) -> tuple[Experiment, dict[str, Any]]:
     for word in candidates:
         try:
             experiment = find_experiment(word)
-            given = vars(_parser(experiment, argv).parse_args(argv))
+            given = vars(_parser(word, experiment, argv).parse_args(argv))
         except UsageError as error:
             failure = failure or error  # the word may be the value of an option: try the next
             continue
@@ -76,7 +82,7 @@ def parse(argv: list[str]) -> tuple[Experiment, dict[str, Any]]:
     raise UsageError("expected the name of an experiment (see minisets train --help)")
 
 
-def _parser(experiment: Experiment, argv: list[str]) -> Parser:
+def _parser(word: str, experiment: Experiment, argv: list[str]) -> Parser:
     """The parser of one experiment; its help shows the values of the preset that argv chooses."""
     chosen = Parser(prog="minisets train", add_help=False)
     chosen.add_argument("--preset", default=experiment.default_preset)
@@ -84,7 +90,7 @@ def _parser(experiment: Experiment, argv: list[str]) -> Parser:
     if preset not in experiment.presets:
         others = f"the presets are {', '.join(experiment.presets)}"
         raise UsageError(f"{experiment.name} has no preset {preset!r}; {hint(preset, experiment.presets, others)}")
-    parser = Parser(prog=f"minisets train {experiment.name}", description=experiment.description)
+    parser = Parser(prog=f"minisets train {word}", description=experiment.description)
     parser.add_argument("experiment", metavar="EXPERIMENT", help=argparse.SUPPRESS)
     presets = {name: ", ".join(f"{flag(key)} {readable(value)}" for key, value in values.items())
                for name, values in experiment.presets.items()}  # fmt: skip
@@ -98,7 +104,9 @@ def _parser(experiment: Experiment, argv: list[str]) -> Parser:
     text = "resume the run in the same folder; with a larger --steps, extend it"
     parser.add_argument("--resume", action="store_true", help=text)
     rows = ", ".join(map(repr, experiment.rows_of(preset)))
-    add_options(parser, experiment.config, {**experiment.presets[preset], "arch": rows})
+    add_options(
+        parser, experiment.config, {**experiment.presets[preset], "arch": rows}, in_paper=experiment.name in NAMES
+    )
     return parser
 
 

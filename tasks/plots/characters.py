@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from minisets.architectures import parse
+from minisets.labels import parse
 from tasks.harness.run_folder import RunFolder
 from tasks.plots.clusters import Examples, Plot, first_examples
 from tasks.plots.curves import by_label, line_style, protocol

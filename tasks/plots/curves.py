@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
-from minisets.architectures import parse
-from tasks.harness.options import data_used
+from minisets.labels import parse
+from tasks.harness.options import data_used, deviations
 from tasks.harness.run_folder import RunFolder
 
-matplotlib.rcParams["svg.hashsalt"] = "minisets"  # the same figure, the same file
 COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # safe for color blindness
 
 _ENCODERS = {"rff": "#444444", "rffp-mean": "#aa7722", "rffp-max": "#ccaa22", "sab": "#cc3311", "isab": "#0077bb"}
@@ -52,7 +50,13 @@ def protocol(runs: list[RunFolder]) -> str:
         config = run.options()
         style, data = getattr(config, "style", ""), data_used(config)
         preset, steps = run.manifest()["preset"], getattr(config, "steps", None)
-        parts = [f"preset {preset}", f"{steps:,} steps" if steps else "", f"style {style}" if style else "", data]
+        changed = " (changed)" if preset == "paper" and deviations(config) else ""
+        parts = [
+            f"preset {preset}{changed}",
+            f"{steps:,} steps" if steps else "",
+            f"style {style}" if style else "",
+            data,
+        ]
         kinds.add(", ".join(filter(None, parts)))
     return "; ".join(sorted(kinds))
 
@@ -79,6 +83,7 @@ def learning_curves(
                 low, high = min([*later, *known.values()]), max([*later, *known.values()])
                 axis.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low) + 1e-9)
             axis.set(xlabel="step", ylabel=title, yscale=scale)
+            axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
             plain_ticks(axis)
             axis.grid(alpha=0.25)
         handles, labels = axes[0].get_legend_handles_labels()

@@ -94,12 +94,12 @@ def test_arguments_by_place_by_name_and_as_a_list():
     assert autograd.exp(1.0).item() == pytest.approx(np.e) and autograd.exp([0.0]).shape == (1,)
 
 
-def test_the_pure_function_is_there_for_those_who_want_no_tape():
+def test_the_pure_function_works_without_a_tape():
     y, vjp = autograd.exp.pure(np.zeros(2))
     np.testing.assert_array_equal(y, vjp(np.ones(2)))
 
 
-# ---- refusals, each a sentence
+# ---- errors, each one sentence
 
 
 def test_mixed_tensors_are_refused_and_not_promoted():
@@ -136,7 +136,7 @@ def test_no_silent_conversion_to_numpy():
         np.asarray(leaf(1.0))
 
 
-def test_repr_tells_where_a_tensor_comes_from():
+def test_repr_names_the_op_of_a_tensor():
     x = leaf(1.0)
     assert repr(x) == "Tensor([1.], float64, requires_grad=True)"
     assert repr(x * 2) == "Tensor([2.], float64, made by multiply)"

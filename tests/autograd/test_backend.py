@@ -1,4 +1,4 @@
-"""Devices: what a machine without a GPU says, and, on a stand-in for CuPy, where arrays go.
+"""Devices: the errors of a machine without a GPU, and, on a stand-in for CuPy, where arrays go.
 
 The stand-in is NumPy under another name: it shows that the right calls are made, not that CuPy answers them.
 """
@@ -18,7 +18,7 @@ from tests.helpers import double
 
 
 class DeviceArray(np.ndarray):
-    """An array of the stand-in: on device 0 unless said otherwise."""
+    """An array of the stand-in: on device 0 by default."""
 
     device = SimpleNamespace(id=0)
 
@@ -86,14 +86,14 @@ def test_importing_the_project_does_not_import_cupy():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_without_cupy_a_gpu_is_refused_in_a_sentence(monkeypatch):
+def test_without_cupy_a_gpu_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)  # what `import cupy` meets where it is not installed
     for ask in (lambda: Tensor([1.0]).to("cuda"), lambda: Linear(1, 1, rng=np.random.default_rng(0)).to("cuda:1")):
         with pytest.raises(DeviceError, match=r"CuPy is not installed; install it with pip install 'minisets\[gpu\]'"):
             ask()
 
 
-def test_without_a_gpu_it_is_refused_in_a_sentence(stand_in):
+def test_without_a_gpu_it_is_one_sentence(stand_in):
     stand_in.cuda.is_available = lambda: False
     with pytest.raises(DeviceError, match=r"device 'cuda' was requested, but CuPy finds no CUDA GPU.*nvidia-smi"):
         Tensor([1.0]).to("cuda")

@@ -155,7 +155,7 @@ def test_a_notebook_shows_the_svg_and_a_terminal_the_text():
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.svg", "svg"), ("a.dot", "dot"), ("a.txt", "text"), ("A.SVG", "svg")])
-def test_save_writes_what_the_suffix_says(tmp_path: Path, name: str, kind: str):
+def test_the_suffix_chooses_the_format(tmp_path: Path, name: str, kind: str):
     x = leaf(2)
     drawn = graph(x.sum(), {"β": x})
     drawn.save(tmp_path / name)

@@ -24,7 +24,7 @@ def wrong_op():
     del OPS["square"]
 
 
-def test_three_lines_check_a_function_of_ones_own():
+def test_three_lines_check_a_users_function():
     errors = check(lambda x, w: softmax(x @ w).log(), rng.normal(size=(3, 4)), rng.normal(size=(4, 2)))
     assert set(errors) == {"input 0", "input 1"} and max(errors.values()) < 1e-8
 
@@ -135,7 +135,7 @@ def test_a_modules_mistake_names_the_parameter(wrong_op):
         check(WrongInOneParameter(), rng.normal(size=(6, 3)))
 
 
-def test_a_function_that_draws_anew_each_time_fails():
+def test_a_function_that_resamples_each_time_fails():
     with pytest.raises(GradientError):
         check(lambda x: dropout(x, p=0.5, rng=rng), np.ones(100))
 
@@ -168,10 +168,10 @@ def test_the_command_refuses_an_unknown_name(capsys):
         main(["sofmax"])
     assert stop.value.code == 2
     assert "there is no op 'sofmax'; did you mean softmax" in capsys.readouterr().err
-    for wrong, said in (
+    for wrong, message in (
         (["qqqq"], "there is no op 'qqqq'; the ops are abs, absolute_error"),
         (["--seed", "-1"], "given -1"),
     ):
         with pytest.raises(SystemExit):
             main(wrong)
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err

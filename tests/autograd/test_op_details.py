@@ -47,7 +47,7 @@ def test_logsumexp_of_nothing_but_minus_infinity():
     np.testing.assert_array_equal(x.grad, [[0.0, 0.0], [1.0, 0.0]])
 
 
-def test_dropout_keeps_the_mean_and_draws_the_same_for_the_same_seed():
+def test_dropout_keeps_the_mean_and_is_determined_by_the_seed():
     x = np.ones((1000, 100))
     y = ag.dropout(x, p=0.3, rng=np.random.default_rng(0)).data
     assert set(np.unique(y)) == {0.0, 1 / 0.7}
@@ -55,17 +55,17 @@ def test_dropout_keeps_the_mean_and_draws_the_same_for_the_same_seed():
     np.testing.assert_array_equal(y, ag.dropout(x, p=0.3, rng=np.random.default_rng(0)).data)
     rng = np.random.default_rng(0)
     ag.dropout(x, p=0.0, rng=rng)
-    assert rng.random() == np.random.default_rng(0).random()  # nothing was drawn
+    assert rng.random() == np.random.default_rng(0).random()  # nothing was sampled
 
 
-def test_a_query_that_sees_nobody_may_hold_nan():
+def test_a_query_without_keys_may_hold_nan():
     q = Tensor(np.array([[1.0, 2.0], [np.nan, np.nan]]), requires_grad=True)
     k, v = (Tensor(np.ones((2, 2)), requires_grad=True) for _ in range(2))
     ag.attention(q, k, v, mask=np.array([[True, True], [False, False]])).sum().backward()
     assert all(np.isfinite(t.grad).all() for t in (q, k, v))
 
 
-def test_nothing_comes_back_from_an_empty_set_even_if_nan_is_sent_there():
+def test_an_empty_set_has_no_gradient_even_if_the_upstream_gradient_is_nan():
     """A loss may divide by the size of a set; where that is 0, the nan must not spread to the other sets."""
     mask, upstream = np.array([[True, True], [False, False]]), np.array([[1.0, 1.0], [np.nan, np.nan]])
     q, k, v = (Tensor(np.eye(2), requires_grad=True) for _ in range(3))
@@ -124,7 +124,7 @@ x, image = Tensor(np.ones((2, 3))), np.ones((1, 2, 4, 4))
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "said"),
+    ("call", "error", "message"),
     [
         (lambda: x.sum(axis=2), ValueError, r"sum of \(2, 3\): axis 2 does not exist: the input has 2 dim"),
         (lambda: x.sum(axis=(0, -3)), ValueError, "axis -3 does not exist"),
@@ -200,8 +200,8 @@ x, image = Tensor(np.ones((2, 3))), np.ones((1, 2, 4, 4))
         (lambda: x.to("gpu"), ValueError, "unknown device 'gpu'; expected 'cpu', 'cuda' or 'cuda:1'"),
     ],
 )
-def test_wrong_input_gets_a_sentence(call, error, said):
-    with pytest.raises(error, match=said):
+def test_wrong_input_is_one_sentence(call, error, message):
+    with pytest.raises(error, match=message):
         call()
 
 

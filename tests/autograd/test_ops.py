@@ -47,7 +47,7 @@ def test_forward_equals_the_naive_oracle(case: Case, dtype: str, device: str):
         for x in case.inputs
     ]
     settings = case.arguments()
-    if case.op == "dropout":  # drawn in the dtype of x, as the op draws
+    if case.op == "dropout":  # sampled in the dtype of x, as in the op
         rounded = [x.astype(dtype) for x in rounded]
     expected = ORACLES[case.op](*rounded, **settings)
     results = parts(case.run(*tensors(case, dtype, device, requires_grad=False)))

@@ -92,7 +92,7 @@ def test_attention_with_any_mask(inputs):
 
 
 @given(attention_inputs(), st.sampled_from([np.nan, np.inf, -np.inf, 1e300]))
-def test_attention_does_not_see_what_is_hidden(inputs, garbage):
+def test_attention_ignores_masked_keys(inputs, garbage):
     """Whatever is stored in a hidden key: outputs and gradients are the same to the last bit, and its own are 0."""
     q, k, v, mask = inputs
     assume(mask.ndim == 2)

@@ -195,7 +195,7 @@ def test_peak_memory_of_backward_does_not_grow_with_depth():
         tracemalloc.stop()
 
 
-# ---- refusals, each a sentence
+# ---- errors, each one sentence
 
 
 def test_second_backward_names_the_freed_op():
@@ -231,38 +231,38 @@ def test_backward_without_anything_to_train():
         Tensor([1.0]).sum().backward()
 
 
-def test_in_place_assignment_says_what_to_do_instead():
+def test_the_error_of_in_place_assignment_names_an_alternative():
     with pytest.raises(TypeError, match=r"setitem: a Tensor cannot be assigned to in place.*where"):
         leaf(1.0)[0] = 2.0
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (lambda g: g[:1], r"twice returned float64 of shape \(1,\).*float64 of shape \(2,\)"),
         (lambda g: g.astype("float32"), r"twice returned float32 of shape \(2,\)"),
         (lambda g: None, "twice returned None"),
     ],
 )
-def test_a_wrong_gradient_names_the_op(temporary_op, wrong, said):
+def test_a_wrong_gradient_names_the_op(temporary_op, wrong, message):
     @temporary_op
     def twice(x):
         return 2 * x, wrong
 
-    with pytest.raises(ValueError, match=f"the derivative of {said}"):
+    with pytest.raises(ValueError, match=f"the derivative of {message}"):
         twice(leaf(1.0, 2.0)).sum().backward()
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "message"),
     [
         (lambda x: 2 * x, "must return a pair: its value and its vjps"),
         (lambda x: (2 * x, (None, None)), r"of 1 input\(s\) returned 2 vjp\(s\); one per input is expected"),
     ],
 )
-def test_an_op_that_returns_something_else_is_told(temporary_op, function, said):
+def test_an_op_that_returns_something_else_is_refused(temporary_op, function, message):
     function.__name__ = "odd"
-    with pytest.raises(TypeError, match=f"odd {said}"):
+    with pytest.raises(TypeError, match=f"odd {message}"):
         temporary_op(function)(leaf(1.0, 2.0))
 
 

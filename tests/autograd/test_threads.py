@@ -23,23 +23,23 @@ for name, shape in networks.SHAPES.items():
     losses = [ours.step() for _ in range(2)]
     print(name, losses, hashlib.sha256(b"".join(x.tobytes() for x in ours.net.state_dict().values())).hexdigest())
 """
-    said = set()
+    message = set()
     for mine, blas in ((1, 1), (2, 1), (2, 2), (5, 2)):
         environment = ENVIRONMENT | {"MINISETS_THREADS": str(mine), "OPENBLAS_NUM_THREADS": str(blas)}
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        said.add(run.stdout)
-    assert len(said) == 1 and len(said.pop().splitlines()) == len(networks.SHAPES)
+        message.add(run.stdout)
+    assert len(message) == 1 and len(message.pop().splitlines()) == len(networks.SHAPES)
 
 
 def test_parallel_map_keeps_order_and_raises():
     with threads.use(4):
         assert threads.parallel_map(lambda x: x * x, range(50)) == [x * x for x in range(50)]
-        # A piece that has pieces of its own.
+        # A piece that is divided into pieces.
         inner = threads.parallel_map(lambda x: threads.parallel_map(lambda y: x + y, range(3)), range(5))
         assert inner == [[x, x + 1, x + 2] for x in range(5)]
         with pytest.raises(ZeroDivisionError):
             threads.parallel_map(lambda x: 1 / x, [1, 2, 0, 4])
-        assert threads.parallel_map(lambda x: -x, [1, 2]) == [-1, -2]  # and goes on working
+        assert threads.parallel_map(lambda x: -x, [1, 2]) == [-1, -2]  # and continues to work
 
 
 def test_a_forked_child_has_threads_too():
@@ -57,7 +57,7 @@ with threads.use(2):
     assert subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, timeout=60).returncode == 0
 
 
-@pytest.mark.skipif(threads._blas is None, reason="this BLAS cannot be told its number of threads")
+@pytest.mark.skipif(threads._blas is None, reason="the number of threads of this BLAS cannot be set")
 def test_blas_gets_its_threads_back():
     get, put = threads._blas
     before = get()
@@ -85,7 +85,7 @@ def test_blas_gets_its_threads_back():
         put(before)
 
 
-def test_without_a_blas_that_listens_there_is_one_thread(monkeypatch):
+def test_with_a_blas_that_cannot_be_controlled_there_is_one_thread(monkeypatch):
     monkeypatch.setattr(threads, "_blas", None)
     monkeypatch.setattr(threads, "_count", None)
     monkeypatch.delenv("MINISETS_THREADS", raising=False)
@@ -100,11 +100,11 @@ def test_a_bad_number_of_threads_is_refused(tmp_path):
     assert done.stderr == "minisets: MINISETS_THREADS must be an integer of at least 1, given 'many'\n"
 
 
-def test_plain_forms_for_a_whole_process():
-    said = {}
+def test_plain_forms_for_a_process():
+    message = {}
     for value in ("1", "0"):
         environment = ENVIRONMENT | {"MINISETS_PLAIN": value}
         code = "import autograd.forms; from minisets import MAB; print(MAB.forward.__code__.co_filename)"
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        said[value] = run.stdout.strip().replace("\\", "/").split("/")[-1]
-    assert said == {"1": "blocks.py", "0": "forms.py"}
+        message[value] = run.stdout.strip().replace("\\", "/").split("/")[-1]
+    assert message == {"1": "blocks.py", "0": "forms.py"}

@@ -24,7 +24,7 @@ HEADERS = "".join(f"#include <{header}>\n" for header in core._cupy_header_list)
 
 @dataclass(frozen=True)
 class Usage:
-    """What the assembler says of a function."""
+    """The assembler's report on a function."""
 
     registers: int
     spilled: int  # bytes of registers that had to be put into memory
@@ -49,9 +49,12 @@ def compiled(code: Elementwise | Reduction | Raw, dtype: str, architecture: str)
 def usage(log: str) -> dict[str, Usage]:
     """Registers, spills and shared memory by (mangled) function, from the assembler's log."""
     found = {}
-    for name, said in re.findall(r"Compiling entry function '(\w+)'(.*?Used .*?\n)", log, re.S):
-        shared = re.search(r"(\d+) bytes smem", said)
-        registers, spilled = re.search(r"Used (\d+) registers", said), re.search(r"(\d+) bytes spill stores", said)
+    for name, text in re.findall(r"Compiling entry function '(\w+)'(.*?Used .*?\n)", log, re.S):
+        shared = re.search(r"(\d+) bytes smem", text)
+        registers, spilled = (
+            re.search(r"Used (\d+) registers", text),
+            re.search(r"(\d+) bytes spill stores", text),
+        )
         found[name] = Usage(int(registers[1]), int(spilled[1]), int(shared[1]) if shared else 0)
     return found
 

@@ -64,7 +64,7 @@ BROKEN = {
         "const Task task(at, at.n, TILE);",
         f"const Task task(at, at.n, TILE);{MORE}",
     ),
-    "a name that nobody defined": (attention.CODE, "using Tile = Tiling<TILE>;", "using Tile = Tilings<TILE>;"),
+    "an undefined name": (attention.CODE, "using Tile = Tiling<TILE>;", "using Tile = Tilings<TILE>;"),
 }
 
 

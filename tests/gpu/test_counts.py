@@ -126,9 +126,9 @@ def test_bytes_of_layer_norm():
 
 @pytest.mark.parametrize(("task", "more"), [*((task, []) for task in TRAINERS), ("clustering", ["--ragged"])])
 def test_a_training_step_sends_nothing_back(task: str, more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture):
-    """Two steps more cost no copy to the host and no wait.  To the GPU goes what was drawn, in a few copies.
+    """Two steps more cost no copy to the host and no wait.  The samples go to the GPU in a few copies.
 
-    Those are sets, masks and targets, or the places of images that are there already, and what dropout has drawn.
+    Those are sets, masks and targets, or the places of images that are there already, and dropout's random values.
     """
 
     def run(steps: int) -> emulation.Counts:

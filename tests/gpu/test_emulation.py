@@ -121,7 +121,7 @@ def test_a_barrier_makes_threads_wait(schedule: str | int):
             launch(REVERSED.replace("BARRIER", "__syncthreads();"), x, threads=128)[0], x[::-1]
         )
         (without,) = launch(REVERSED.replace("BARRIER", ""), x, threads=128)
-        assert np.isnan(without).any()  # somebody was too early
+        assert np.isnan(without).any()  # some thread was too early
 
 
 def test_a_warp_is_no_block():
@@ -146,7 +146,7 @@ def test_two_barriers_instead_of_one():
     refused("divergent barriers: threads wait at the __syncthreads of lines (2 and 3|3 and 2)", text, NUMBERS)
 
 
-def test_a_shuffle_whose_mask_names_who_has_left():
+def test_a_shuffle_with_its_mask():
     text = """extern "C" __global__ void k(float *y) {
         if (threadIdx.x == 5) return;
         y[threadIdx.x] = __shfl_xor_sync(0xffffffffu, y[threadIdx.x], 1);
@@ -250,17 +250,17 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=settings)
 
 
-def test_it_comes_before_cupy_or_not_at_all():
+def test_it_must_be_installed_before_cupy_is_imported():
     found = python("import cupy; from tests.gpu import emulation; emulation.install()")
     assert "CuPy has been imported already" in found.stderr
 
 
-def test_without_a_compiler_it_says_so():
+def test_without_a_compiler_it_is_unavailable():
     found = python("from tests.gpu import emulation; emulation.install()", PATH="/nowhere")
     assert "Unavailable: the emulation compiles kernels with g++, which is not installed" in found.stderr
 
 
-def test_another_cupy_is_recognised():
+def test_another_cupy_is_recognized():
     code = """
 import sys
 from tests.gpu import emulation

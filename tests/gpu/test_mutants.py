@@ -173,7 +173,7 @@ def caught(mutant: Mutant) -> str:
 def test_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(mutant.code.__dict__, "source", mutant.text())
     found = caught(mutant)
-    assert bool(found) != bool(mutant.survives), found or "nobody noticed"
+    assert bool(found) != bool(mutant.survives), found or "no test noticed"
 
 
 @pytest.mark.parametrize("kernel", sorted({mutant.kernel for mutant in MUTANTS}))

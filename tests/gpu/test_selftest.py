@@ -1,4 +1,4 @@
-"""`minisets selftest --device cuda`: what it says of the machine, and that a wrong kernel makes it say no."""
+"""`minisets selftest --device cuda`: its description of the machine, and that it fails for a wrong kernel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_wrong_kernel_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.needs("emulation")
-def test_a_kernel_that_fails_is_reported_and_the_rest_goes_on(tmp_path: Path, monkeypatch, capsys):
+def test_a_failing_kernel_is_reported_and_the_rest_continues(tmp_path: Path, monkeypatch, capsys):
     broken = norm.CODE.source.replace("row >= rows", "row > rows")
     monkeypatch.setitem(norm.CODE.__dict__, "source", broken)
     words = ["selftest", "--device", "cuda", "--only", "norm_", "--out", str(tmp_path / "report.json")]

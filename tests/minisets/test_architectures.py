@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from minisets import ISAB, MAB, PMA, SAB, Style, build, rFF
-from minisets.architectures import HYPERPARAMETERS, ROWS, Label, parse
+from minisets.architectures import HYPERPARAMETERS
+from minisets.labels import ROWS, Label, parse
 from minisets.nn import Dropout
 
 rng = np.random.default_rng(0)
@@ -51,7 +52,7 @@ def test_labels_are_read(text: str, meant: Label):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("SAB + PMB", "there is no architecture 'SAB \\+ PMB'; the nearest are 'SAB \\+ PMA'"),
         ("sab + pmb", "the nearest are 'SAB \\+ PMA'"),
@@ -68,8 +69,8 @@ def test_labels_are_read(text: str, meant: Label):
         ("SAB", "there is no architecture 'SAB'"),
     ],
 )
-def test_unknown_labels_get_the_nearest(text: str, said: str):
-    with pytest.raises(ValueError, match=said):
+def test_unknown_labels_get_the_nearest(text: str, message: str):
+    with pytest.raises(ValueError, match=message):
         parse(text)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: a resumed run is the uninterrupted one to the bit; a bad file is one sentence and changes nothing."""
+"""Checkpoints: a resumed run has the bits of an uninterrupted one; a bad file is one sentence and changes nothing."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from minisets.optim import SGD, Adam
 
 
 class Run:
-    """A little training run with every kind of state: batch statistics, dropout, momentum, data drawn at random."""
+    """A small training run with every kind of state: batch statistics, dropout, momentum, random data."""
 
     def __init__(self, seed: int = 0, width: int = 4) -> None:
         rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def test_a_model_alone_can_be_saved_and_loaded(tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
-def test_every_generator_goes_on_where_it_was(tmp_path: Path, kind: str):
+def test_every_generator_continues_where_it_was(tmp_path: Path, kind: str):
     """Several seeds, since a state of 64-bit numbers is spoiled or not by their size."""
     net = Linear(1, 1, rng=np.random.default_rng(0))
     for seed in range(20):
@@ -91,7 +91,7 @@ def test_the_file_holds_plain_arrays_and_no_other_is_left(saved: Path):
 
 
 def refused(path: Path, run: Run | None = None, **arguments) -> str:
-    """What load says of the file; it must have changed nothing."""
+    """The error message of load; nothing may have changed."""
     run = run or Run()
     before, generator = run.state(), repr(run.data.bit_generator.state)
     with pytest.raises(CheckpointError) as error:
@@ -144,7 +144,7 @@ def test_a_checkpoint_of_another_run(saved: Path):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(data=st.data())
 def test_a_damaged_byte_is_noticed_or_harmless(saved: Path, data):
-    """Flip any byte: either the file is refused in a sentence, or all that is loaded is what was saved."""
+    """Flip any byte: either the file is refused with one sentence, or what is loaded is what was saved."""
     content = bytearray(saved.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
     content[place] ^= data.draw(st.integers(1, 255))
@@ -160,7 +160,7 @@ def test_a_damaged_byte_is_noticed_or_harmless(saved: Path, data):
         np.testing.assert_array_equal(array, run.state()[name])
 
 
-def test_an_unwritable_place_is_a_sentence_and_leaves_nothing(saved: Path, tmp_path: Path, monkeypatch):
+def test_an_unwritable_place_is_one_sentence_and_leaves_nothing(saved: Path, tmp_path: Path, monkeypatch):
     with pytest.raises(CheckpointError, match=r"cannot write the checkpoint .*No such file or directory"):
         save(tmp_path / "absent" / "checkpoint.npz", **Run().everything)
 
@@ -180,7 +180,7 @@ def test_an_unwritable_place_is_a_sentence_and_leaves_nothing(saved: Path, tmp_p
         save("", model=Run().net)
 
 
-def test_the_old_file_is_whole_until_the_new_one_is(saved: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_old_file_is_complete_until_the_new_one_is(saved: Path, monkeypatch: pytest.MonkeyPatch):
     before, replace, seen = saved.read_bytes(), os.replace, []
 
     def watched(new: Path, old: Path) -> None:
@@ -194,7 +194,7 @@ def test_the_old_file_is_whole_until_the_new_one_is(saved: Path, monkeypatch: py
     assert seen == [True] and load(saved, **run.everything) == 9
 
 
-def test_kill_minus_nine_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path):
+def test_kill_minus_nine_at_any_moment_leaves_a_complete_checkpoint(tmp_path: Path):
     """A child saves without end and is killed, several times; each time the file must load."""
     code = (
         "import sys\n"

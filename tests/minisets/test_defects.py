@@ -157,7 +157,7 @@ def check_dropout_acts() -> None:
     np.testing.assert_array_equal(net.eval()(X).data, net(X).data)
 
 
-def test_dropout_is_applied_where_the_table_says(monkeypatch: Patch):
+def test_dropout_is_applied_where_the_table_has_it(monkeypatch: Patch):
     check_dropout_acts()
     forward = Network.forward
 

@@ -70,7 +70,7 @@ def test_parity_with_torch(case: str):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_there_and_back(case: str):
+def test_a_round_trip(case: str):
     state = stored(case)[1]
     back = authors_state(loaded(case))
     assert back.keys() == state.keys()
@@ -137,7 +137,7 @@ def test_safetensors(tmp_path):
         load_safetensors(tmp_path / "absent.safetensors")
 
 
-def test_without_safetensors_a_sentence_says_what_to_install(monkeypatch, tmp_path):
+def test_without_safetensors_the_error_names_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "safetensors.numpy", None)
     with pytest.raises(ImportError, match=r"needs the package safetensors; pip install 'minisets\[interop\]'"):
         load_safetensors(tmp_path / "x")

@@ -42,7 +42,7 @@ def same_alone_and_padded(net) -> None:
 
 
 @pytest.mark.parametrize("pooling", [Range(), Pooling(8), PMA(8, 2, 2, rng=rng)], ids=lambda p: type(p).__name__)
-def test_a_pooling_of_ones_own_gets_the_mask_in_a_network(pooling: Module):
+def test_a_users_pooling_gets_the_mask_in_a_network(pooling: Module):
     k = getattr(pooling, "k", 1)
     decoder = [Dropout(0.5, rng=rng), pooling, SAB(8, 8, 2, rng=rng)]
     head = Linear(k * 8, 2, rng=rng)
@@ -69,7 +69,7 @@ def test_as_many_seeds_as_elements_are_still_no_set_to_mask():
     np.testing.assert_array_equal(net(X, MASK).data, parts.data)
 
 
-def test_who_takes_a_mask():
+def test_which_blocks_take_a_mask():
     assert all(takes_mask(layer) for layer in (SAB(3, 8, 2, rng=rng), Pooling(3), Centre(), Sequential(relu)))
     assert not any(takes_mask(layer) for layer in (Linear(3, 3, rng=rng), Dropout(0.1, rng=rng), relu, np.exp, len))
 
@@ -103,7 +103,7 @@ def test_the_door_checks_once():
     assert calls == ["ISAB"]
 
 
-def test_hidden_elements_come_out_as_zeros_whatever_they_were():
+def test_masked_elements_come_out_as_zeros():
     wild = np.where(MASK[..., None], X, np.nan)
     for block in (SAB(3, 8, 2, rng=rng), ISAB(3, 8, 2, 4, rng=rng), rFF(3, 8, rng=rng)):
         leaf = Tensor(wild.astype("float32"), requires_grad=True)

@@ -50,7 +50,7 @@ def test_a_frozen_parameter_stays_in_the_state():
     assert "scale" not in dict(net.named_parameters()) and "scale" in net.state_dict()
 
 
-def test_a_module_that_knows_its_parent_is_walked_once():
+def test_a_module_that_refers_to_its_parent_is_walked_once():
     net = Net()
     net.first.parent = net
     assert [name for name, _ in net.named_tensors()] == STATE
@@ -63,7 +63,7 @@ def test_train_and_eval_reach_every_module():
     assert net.train() is net and all(m.training for m in net.modules())
 
 
-def test_state_goes_out_and_in():
+def test_a_state_can_be_saved_and_loaded():
     net, other = Net(), Net()
     for p in net.parameters():
         p.data += 1
@@ -93,17 +93,17 @@ def test_a_result_kept_in_an_attribute_is_no_state():
     assert [name for name, _ in net.named_tensors()] == STATE
 
 
-def test_a_state_that_does_not_fit_says_all_that_is_wrong_and_changes_nothing():
+def test_a_state_that_does_not_fit_is_refused_with_every_difference():
     net = Net()
     before = net.state_dict()
     state = net.state_dict()
     state["extra"] = state.pop("scale")
     state["first.bias"] = np.zeros(4)
     state["first.weight"] += 1
-    said = (
+    message = (
         r"does not fit this Net: missing 'scale'; unexpected 'extra'; 'first.bias' has shape \(4,\) instead of \(3,\)"
     )
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         net.load_state_dict(state)
     np.testing.assert_array_equal(net.state_dict()["first.weight"], before["first.weight"])
 
@@ -119,7 +119,7 @@ def test_astype_turns_floats_alone():
         net.astype("int64")
 
 
-def test_repr_draws_a_module_of_ones_own():
+def test_repr_shows_a_users_module():
     net = Net()
     assert repr(net).splitlines() == [
         "Net: 27 parameters",
@@ -133,7 +133,7 @@ def test_repr_draws_a_module_of_ones_own():
     assert str(net) == repr(net)
 
 
-def test_a_module_without_forward_says_so():
+def test_a_module_without_forward_is_an_error():
     with pytest.raises(NotImplementedError, match="Nothing has no forward"):
         type("Nothing", (Module,), {})()(1)
 
@@ -182,7 +182,7 @@ def test_linear_and_conv_against_their_definitions():
     assert Conv2d(2, 3, 3, bias=False, rng=generator()).bias is None
 
 
-def test_layer_norm_normalises_rows():
+def test_layer_norm_normalizes_rows():
     Y = LayerNorm(16)(generator().normal(3, 5, size=(10, 16))).data
     np.testing.assert_allclose(Y.mean(-1), 0, atol=1e-6)
     np.testing.assert_allclose(Y.std(-1), 1, rtol=1e-5)
@@ -191,7 +191,7 @@ def test_layer_norm_normalises_rows():
         np.testing.assert_allclose(layer(np.array([[-1.0], [1.0]])).data, [[-0.5], [0.5]], rtol=1e-6)
 
 
-def test_batch_norm_follows_the_batches_and_evaluates_with_what_it_learnt():
+def test_batch_norm_tracks_the_batches_and_evaluates_with_running_statistics():
     layer, rng = BatchNorm(3), generator()
     mean, variance = np.zeros(3), np.ones(3)
     for _ in range(5):
@@ -206,12 +206,12 @@ def test_batch_norm_follows_the_batches_and_evaluates_with_what_it_learnt():
     layer.eval()
     want = (X - mean[:, None, None]) / np.sqrt(variance[:, None, None] + 1e-5)
     np.testing.assert_allclose(layer(X).data, want, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(layer.running_mean.data, mean, rtol=1e-5)  # evaluation learns nothing
+    np.testing.assert_allclose(layer.running_mean.data, mean, rtol=1e-5)  # evaluation does not change it
     gradcheck(layer, X)
     before = layer.running_mean.data.copy()
     with pytest.raises(ValueError, match="for each of 4 channels"):
         layer.train()(np.ones((2, 4)))
-    np.testing.assert_array_equal(layer.running_mean.data, before)  # a batch that was refused taught nothing
+    np.testing.assert_array_equal(layer.running_mean.data, before)  # a refused batch did not change it
     layer.train()(np.ones((1, 3)))  # a batch of one has no unbiased variance, and does no harm
     assert np.isfinite(layer.running_variance.data).all()
 

@@ -117,7 +117,7 @@ def test_a_state_of_something_else_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Adam([]), "at least one parameter"),
         (lambda: Adam([Tensor([1.0])]), "Tensors created with requires_grad=True"),
@@ -134,8 +134,8 @@ def test_a_state_of_something_else_is_refused():
         (lambda: optim.cosine(1.0, 0), "total must be a positive number"),
     ],
 )
-def test_bad_settings_get_a_sentence(make, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_settings_are_one_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
         make()
 
 
@@ -144,7 +144,7 @@ def test_the_net_itself_is_no_list_of_parameters():
         Adam(Linear(1, 1, rng=np.random.default_rng(0)))
 
 
-def test_every_optimizer_must_say_how_it_moves():
+def test_every_optimizer_must_define_its_update():
     p = parameter(1.0)
     p.grad = np.ones(1)
     with pytest.raises(NotImplementedError):
@@ -250,7 +250,7 @@ def test_parameters_that_moved_after_the_optimizer_was_made():
             optimizer.step()
 
 
-def test_a_recurrence_of_ones_own_sees_one_parameter_at_a_time():
+def test_a_users_update_rule_sees_one_parameter_at_a_time():
     """One that divides by the norm of a parameter's gradient would go wrong if all parameters moved as one."""
 
     class Normalised(optim.Optimizer):

@@ -11,7 +11,9 @@ from autograd import Tensor
 from autograd.forms import plain_forms
 from autograd.gradcheck import gradcheck
 from minisets.nn import Module
+from tasks.selftest.checks import block_error
 from tasks.selftest.network_cases import BLOCKS, D_IN, NETWORK_CASES, NetworkCase
+from tests.helpers import double
 
 every_subject = pytest.mark.parametrize("subject", NETWORK_CASES, ids=str)
 few = settings(max_examples=4)  # of each subject, and there are a hundred
@@ -69,7 +71,7 @@ def test_permuting_the_elements(subject: NetworkCase, batch, dtype: str):
 @every_subject
 @few
 @given(batch=batches(), garbage=st.sampled_from([np.nan, np.inf, -np.inf, 1e30]))
-def test_what_is_hidden_has_no_influence(subject: NetworkCase, batch, garbage):
+def test_masked_elements_have_no_influence(subject: NetworkCase, batch, garbage):
     """To the last bit; and hidden elements come out as zeros, and receive gradients of exactly zero."""
     X, mask, _ = batch
     net = subject.net()
@@ -166,3 +168,10 @@ def test_gradients_of_every_block_and_style(subject: NetworkCase, masked: bool):
     for name, p in net.named_parameters():
         # A key's bias moves all scores of a query alike, which a softmax does not see; all else must learn.
         assert name.endswith("k.bias") or np.abs(p.grad).max() > 0, name
+
+
+@pytest.mark.parametrize("subject", BLOCKS, ids=str)
+def test_on_the_double_of_a_gpu(subject: NetworkCase):
+    """Values and gradients, also with a mask that leaves a set empty: no block touches the host behind CuPy's back."""
+    with double.installed():
+        assert block_error(subject, "float64", "cuda") < 1e-10

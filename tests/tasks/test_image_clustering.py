@@ -31,7 +31,7 @@ TINY += ["--em-restarts", "1", "--evaluate-every", "4", "--log-every", "2", "--s
 
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A smaller stand-in, which takes no time: 20 images of each class."""
+    """A smaller and faster stand-in: 20 images of each class."""
     few = functools.partial(image_features.synthesize, per_class=20)
     monkeypatch.setattr(image_features, "synthesize", few)
 
@@ -43,7 +43,7 @@ def config(**options) -> Config:
 # ---- the sets -------------------------------------------------------------------------------------------------------
 
 
-def test_sets_are_drawn_as_the_paper_says():
+def test_sets_are_sampled_as_in_the_paper():
     """n ~ Unif, four different classes, n different images of them, each labelled by its class."""
     pool, labels = Pool(config()), image_features.synthesize().labels
     sizes, classes, shares = [], [], []
@@ -86,7 +86,7 @@ def test_too_few_images_are_refused(tmp_path: Path):
 # ---- 512 dimensions -------------------------------------------------------------------------------------------------
 
 
-def test_features_that_hardly_vary_and_outliers_do_no_harm():
+def test_constant_features_and_outliers_are_harmless():
     """In half of the features a class has no variance at all, as after a ReLU; one image is far from all others."""
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 30)
@@ -143,19 +143,19 @@ def test_a_step_on_every_device(device: str):
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
-def test_it_learns_and_draws(tmp_path: Path, capsys):
+def test_it_learns_and_plots(tmp_path: Path, capsys):
     words = ["--n-min", "30", "--n-max", "40", "--steps", "45", "--evaluate-every", "15", "--validation-sets", "10"]
     words += ["--test-sets", "10", "--em-restarts", "1", "--batch", "5", "--lr", "1e-3", "--arch", "ISAB (4) + PMA"]
     assert main(["train", "image_clustering", *words, "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "synthetic stand-in" in said and (tmp_path / "clusters.png").exists()
+    message = capsys.readouterr().out
+    assert "synthetic stand-in" in message and (tmp_path / "clusters.png").exists()
     curve = [line for line in RunFolder(tmp_path).metrics() if "ARI0" in line]
     assert curve[-1]["LL0"] > curve[0]["LL0"] + 20 and curve[-1]["ARI0"] > curve[0]["ARI0"] + 0.05
     metrics = json.loads((tmp_path / "result.json").read_text())["metrics"]
     assert metrics["LL1"] > metrics["LL0"] and metrics["oracle LL"] > metrics["LL0"] and metrics["oracle"] > 0.4
 
 
-def test_resumed_it_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
     def begin(name: str, *more: str) -> int:
         return main(["train", "image_clustering", *TINY, "--arch", "rFF + PMA", "--steps", "9", *more, "--out", name])
 
@@ -178,7 +178,7 @@ def test_resumed_it_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes()
 
 
-def test_which_features_are_taken(tmp_path: Path, monkeypatch):
+def test_which_features_are_used(tmp_path: Path, monkeypatch):
     """Those of the real images if they are there, those of a folder that is named, or made-up ones."""
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     assert Config().data == "synthetic" and Config().folder() is None

@@ -1,4 +1,4 @@
-"""Point clouds: the stand-in, what the network sees in a step, training, resuming, tables and figures."""
+"""Point clouds: the batches, the networks, training, resuming, and the command on files of the real format."""
 
 import dataclasses
 import json
@@ -26,52 +26,17 @@ TINY = {"data": "synthetic", "style": "authors", "points": 24, "batch": 16, "eva
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    """Few shapes of each class, so that the stand-in is there at once."""
+    """Few shapes of each class, so that the stand-in is made quickly."""
     monkeypatch.setattr(shapes, "PER_CLASS", {"train": 10, "test": 4})
 
 
-# ---- the stand-in ---------------------------------------------------------------------------------------------------
-
-
-def test_the_stand_in_is_shaped_like_the_real_thing():
-    train, test = shapes.load("train", 64), shapes.load("test", 64)
-    assert len(train.names) == len(set(train.names)) == 16 and train.names == test.names
-    assert train.points.shape == (160, 64, 3) and test.points.shape == (64, 64, 3) and train.points.dtype == "float32"
-    assert (np.bincount(train.labels) == 10).all() and (np.bincount(test.labels) == 4).all()
-    radii = np.linalg.norm(train.points, axis=2).max(axis=1)
-    assert (radii > 0.9).all() and (radii < 1.3).all()  # within the unit ball, but for the noise
-    np.testing.assert_array_equal(shapes.load("test", 64).points, test.points)  # from a seed
-    every = np.concatenate([train.points, test.points])
-    assert len({cloud.tobytes() for cloud in every}) == len(every)  # no shape twice, none in both
-
-
-@pytest.mark.parametrize("make", shapes.CLASSES, ids=lambda make: make.__name__)
-def test_every_class_is_a_surface_with_proportions_of_its_own(make):
-    made = [make(np.random.default_rng(seed)) for seed in range(20)]
-    for triangles in made:
-        assert triangles.shape[1:] == (3, 3) and np.isfinite(triangles).all()
-        b, c = triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
-        assert np.linalg.norm(np.cross(b, c), axis=1).sum() > 0.5
-    if make is not shapes.ball:  # which only stretching makes different
-        assert len({triangles.tobytes() for triangles in made}) == 20
-
-
-def test_surfaces_are_where_they_should_be():
-    points = shapes.sample_points(np.random.default_rng(0), shapes.cuboid((1, 2, 3), (2, 4, 6)), 20_000)
-    inside = np.abs(points - [1, 2, 3]) / [1, 2, 3]
-    np.testing.assert_allclose(inside.max(axis=1), 1, atol=1e-9)  # on the surface of the box
-    on = np.isclose(inside, 1).mean(axis=0)  # faces of 24, 12 and 8 each
-    np.testing.assert_allclose(on, np.array([24, 12, 8]) / 44, atol=0.015)
-    torus = shapes.sample_points(
-        np.random.default_rng(0), shapes.revolve(shapes.arc(0.3, 0, 2 * np.pi, center=(1, 0))), 2_000
-    )
-    ring = np.hypot(np.hypot(torus[:, 0], torus[:, 1]) - 1, torus[:, 2])
-    np.testing.assert_allclose(ring, 0.3, atol=0.03)  # as near as 24 sides are to a circle
-    t = np.linspace(0, 5, 200)
-    helix = np.stack([np.cos(t), np.sin(t), t / 5], axis=1)
-    pipe = shapes.sample_points(np.random.default_rng(0), shapes.tube(helix, 0.1, sides=32), 500)
-    nearest = np.linalg.norm(pipe[:, None] - helix, axis=2).min(axis=1)
-    np.testing.assert_allclose(nearest, 0.1, atol=0.01)
+def train_tiny(path: Path, run: type[Run] = Run, **options) -> dict:
+    config, folder = Config(**TINY | options), RunFolder(path, EXPERIMENT)
+    if not folder.config_path.exists():
+        folder.begin("quick", config)
+    metrics = point_cloud.train(config, run(folder, config, config.arch))
+    folder.write(folder.result_path, {"metrics": metrics, "seconds": 1.0})
+    return metrics
 
 
 # ---- what the network sees ------------------------------------------------------------------------------------------
@@ -82,7 +47,7 @@ def some_clouds(N: int = 30, P: int = 50) -> Clouds:
     return Clouds(points, np.arange(N) % 4, ("a", "b", "c", "d"))
 
 
-def test_clouds_are_standardised_with_one_mean_and_one_deviation():
+def test_clouds_are_standardized_with_one_mean_and_one_deviation():
     clouds, places = some_clouds(), np.array([4, 9, 0, 30])
     X = take(Config(data="synthetic", dtype="float64"), clouds, np.array([7, 2]), places)
     expected = clouds.points[7, places].astype("float64")
@@ -101,14 +66,14 @@ def test_where_y_is_up_shapes_are_set_upright():
     )
     np.testing.assert_array_equal(lying[..., 2], standing[..., 1])
     R = np.linalg.lstsq(standing[0], lying[0], rcond=None)[0]
-    np.testing.assert_allclose(np.linalg.det(R), 1)  # turned, not mirrored
+    np.testing.assert_allclose(np.linalg.det(R), 1)  # rotated, not mirrored
 
 
-def test_turning_and_stretching_follow_the_protocol():
-    """From what three points become, angle and factors are found again: all in their ranges, and all of the ranges."""
+def test_rotations_and_scales_follow_the_protocol():
+    """The images of three points give angle and factors: all within their ranges, and covering them."""
     X = np.tile(np.eye(3), (5_000, 1, 1))
-    Y = augment(np.random.default_rng(0), X)  # rows: what becomes of x, y and z
-    np.testing.assert_allclose(Y[:, :2, 2], 0)  # the vertical stays
+    Y = augment(np.random.default_rng(0), X)  # rows: the images of x, y and z
+    np.testing.assert_allclose(Y[:, :2, 2], 0)  # the vertical axis is kept
     np.testing.assert_allclose(Y[:, 2, :2], 0)
     factor_x = np.hypot(Y[:, 0, 0], Y[:, 1, 0])  # (cos, −sin) times one factor
     factor_y = np.hypot(Y[:, 0, 1], Y[:, 1, 1])
@@ -119,10 +84,10 @@ def test_turning_and_stretching_follow_the_protocol():
     ):  # fmt: skip
         assert low <= values.min() < low + 0.01 and high - 0.01 < values.max() <= high
         assert values.mean() == pytest.approx((low + high) / 2, abs=0.01)
-    assert abs(np.corrcoef(factor_x, factor_y)[0, 1]) < 0.05  # each axis by a factor of its own
+    assert abs(np.corrcoef(factor_x, factor_y)[0, 1]) < 0.05  # independent factors for the axes
 
 
-def test_a_step_is_a_function_of_seed_and_number():
+def test_a_batch_is_a_function_of_seed_and_step():
     config, clouds = Config(data="synthetic", points=10, batch=8), some_clouds()
     (X, y), (again, _) = sample(config, clouds, 5), sample(config, clouds, 5)
     assert X.shape == (8, 10, 3) and X.dtype == "float32" and y.shape == (8,)
@@ -131,19 +96,19 @@ def test_a_step_is_a_function_of_seed_and_number():
     assert not np.array_equal(X, sample(dataclasses.replace(config, seed=1), clouds, 5)[0])
 
 
-def test_fresh_points_or_always_the_same():
+def test_points_are_resampled_or_always_the_same():
     clouds = Clouds(np.arange(40, dtype="float64").reshape(1, 40, 1) * [1, 0, 0], np.zeros(1, int), ("a",))
     seen = {}
-    for fresh in (True, False):
-        config = Config(data="synthetic", points=5, batch=3, augment=False, resample=fresh, dtype="float64")
+    for resample in (True, False):
+        config = Config(data="synthetic", points=5, batch=3, augment=False, resample=resample, dtype="float64")
         batches = [sample(config, clouds, step)[0] for step in range(20)]
-        assert all((batch == batch[0]).all() for batch in batches)  # one shape: the same in all places of the batch
-        seen[fresh] = {batch[0].tobytes() for batch in batches}
+        assert all((batch == batch[0]).all() for batch in batches)  # a single shape, so all of the batch is the same
+        seen[resample] = {batch[0].tobytes() for batch in batches}
     assert len(seen[True]) == 20 and len(seen[False]) == 1
 
 
-def test_all_training_shapes_are_drawn_and_labels_go_with_them():
-    """All points of each shape, whose sorted coordinates tell which shape it is."""
+def test_all_training_shapes_are_sampled_with_their_labels():
+    """With all points of a shape, the sorted coordinates identify it."""
     config, clouds, which = Config(data="synthetic", points=50, batch=10, augment=False), some_clouds(), set()
     whole = np.sort(take(config, clouds, np.arange(30), np.arange(50)).reshape(30, -1), axis=1)
     for step in range(40):
@@ -159,7 +124,7 @@ def test_all_training_shapes_are_drawn_and_labels_go_with_them():
 
 
 @pytest.mark.parametrize("label", EXPERIMENT.rows)
-def test_whole_networks_do_not_see_an_order(label: str):
+def test_networks_are_invariant_to_order(label: str):
     config = Config(data="synthetic", arch=label, points=30, dtype="float64")
     net, rng = network(config).eval(), np.random.default_rng(0)
     X = rng.normal(size=(3, 30, 3))
@@ -168,7 +133,7 @@ def test_whole_networks_do_not_see_an_order(label: str):
     assert net(X).shape == (3, 16) and sum(isinstance(layer, Dropout) for layer in net.decoder) == 2
 
 
-def test_from_5000_points_on_the_network_is_that_of_the_text(monkeypatch, tmp_path: Path):
+def test_the_network_for_5000_points_is_that_of_the_papers_text(monkeypatch, tmp_path: Path):
     small, large = (network(Config(data="modelnet40", points=n)) for n in (4_999, 5_000))
     assert (small.d, len(small.encoder)) == (256, 2) and (large.d, len(large.encoder)) == (512, 1)
     decays, Adam = [], point_cloud.Adam
@@ -182,21 +147,12 @@ def test_from_5000_points_on_the_network_is_that_of_the_text(monkeypatch, tmp_pa
 # ---- training -------------------------------------------------------------------------------------------------------
 
 
-def train_tiny(path: Path, run: type[Run] = Run, **options) -> dict:
-    config, folder = Config(**TINY | options), RunFolder(path, EXPERIMENT)
-    if not folder.config_path.exists():
-        folder.begin("quick", config)
-    metrics = point_cloud.train(config, run(folder, config, config.arch))
-    folder.write(folder.result_path, {"metrics": metrics, "seconds": 1.0})
-    return metrics
-
-
 @pytest.mark.parametrize("label", ["rFF + Pooling", "ISAB (16) + PMA"])
 def test_it_learns(label: str, tmp_path: Path):
     result = train_tiny(tmp_path / "run", arch=label, steps=300, drop_every=200, evaluate_every=100)
     losses = [line["loss"] for line in RunFolder(tmp_path / "run").metrics() if "loss" in line]
     assert losses[0] > 2.3 and np.mean(losses[-5:]) < losses[0] - 0.4  # from about log 16 = 2.8
-    assert result["accuracy"] > 0.25  # four times that of a guess
+    assert result["accuracy"] > 0.25  # four times that of guessing
     counts = result["confusion"]
     assert {name: sum(row.values()) for name, row in counts.items()} == dict.fromkeys(counts, 4) and len(counts) == 16
     assert sum(counts[name].get(name, 0) for name in counts) / 64 == result["accuracy"]
@@ -212,7 +168,7 @@ class Stops(Run):
 
 
 class Dies(Run):
-    """A run that is gone in its ninth step, two after the last checkpoint."""
+    """A run that crashes in its ninth step, two after the last checkpoint."""
 
     def log(self, loss) -> None:
         super().log(loss)
@@ -235,7 +191,7 @@ def test_a_step_on_the_device(device: str, tmp_path: Path):
     assert 0 <= metrics["accuracy"] <= 1
 
 
-def test_the_learning_rate_falls_by_a_factor_every_so_many_steps(monkeypatch, tmp_path: Path):
+def test_the_learning_rate_drops_every_drop_every_steps(monkeypatch, tmp_path: Path):
     rates = []
 
     class Watched(point_cloud.Adam):
@@ -248,14 +204,14 @@ def test_the_learning_rate_falls_by_a_factor_every_so_many_steps(monkeypatch, tm
     assert rates == pytest.approx([1e-3, 1e-3, 3e-4, 3e-4, 9e-5])
 
 
-def test_evaluation_is_without_dropout_and_training_goes_on_with_it(tmp_path: Path):
+def test_evaluation_is_without_dropout_and_training_continues_with_it(tmp_path: Path):
     config, (_, test) = Config(**TINY), point_cloud.load(Config(**TINY))
     net, all_of_them = network(config), np.arange(64)
     found = [point_cloud.predict(config, net, test, all_of_them) for _ in range(2)]
     np.testing.assert_array_equal(*found)
     assert net.training and net.decoder[0].training
     part = point_cloud.predict(config, net, test, np.array([40, 3]))
-    np.testing.assert_array_equal(part, found[0][[40, 3]])  # the points of a shape are its own, whatever is beside it
+    np.testing.assert_array_equal(part, found[0][[40, 3]])  # independent of the rest of the batch
 
 
 # ---- the command, on files of the real format -----------------------------------------------------------------------
@@ -291,25 +247,25 @@ def test_the_command_on_real_files(real: Path, tmp_path: Path, capsys):
         assert (out / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_more_points_than_there_are_is_refused_before_anything_is_written(real: Path, tmp_path: Path, capsys):
+def test_too_many_points_are_refused_before_anything_is_written(real: Path, tmp_path: Path, capsys):
     assert main(["train", "point_cloud", "--out", str(tmp_path / "run"), "--arch", "rFF + PMA", *WORDS, "5000"]) == 2
-    said = capsys.readouterr().err
-    assert f"--points 5,000 is more than the data has per shape: {real} has 20; minisets data fetch" in said
+    message = capsys.readouterr().err
+    assert f"--points 5,000 is more than the data has per shape: {real} has 20; minisets data fetch" in message
     assert not (tmp_path / "run").exists()
 
 
-def test_a_corrupt_file_names_itself(real: Path, tmp_path: Path, capsys):
+def test_a_damaged_file_is_named(real: Path, tmp_path: Path, capsys):
     path = real / "ply_data_test0.h5"
     path.write_bytes(path.read_bytes()[:-100])
     assert main(["train", "point_cloud", "--out", str(tmp_path / "run"), "--arch", "rFF + PMA", *WORDS, "8"]) == 2
-    said = capsys.readouterr().err
-    assert f"{path} cannot be read and may be damaged" in said and said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert f"{path} cannot be read and may be damaged" in message and message.count("\n") == 1
 
 
-# ---- tables and figures ---------------------------------------------------------------------------------------------
+# ---- options and attention -------------------------------------------------------------------------------------------
 
 
-def test_the_quick_preset_says_where_it_departs():
+def test_the_deviations_of_the_quick_preset():
     quick = Config(data="modelnet40", **EXPERIMENT.presets["quick"])
     assert {(one.name, one.ours, one.protocol, one.stated) for one in deviations(quick)} == {
         ("style", "authors", "paper", True), ("drop_every", 700, 20_000, True),
@@ -318,28 +274,13 @@ def test_the_quick_preset_says_where_it_departs():
 
 
 @pytest.mark.parametrize("label", [*EXPERIMENT.rows, "ISAB (4) + Dotprod", "rFF + Pooling (mean)", "rFF + PMA (2)"])
-def test_the_weights_of_points(label: str):
+def test_attention_weights(label: str):
     net = network(Config(data="synthetic", arch=label, dtype="float64")).eval()
     X = np.random.default_rng(0).normal(size=(2, 30, 3))
     weights = point_cloud.attention_weights(net, X)
     assert weights.shape == (2, 30) and (weights >= 0).all()
     np.testing.assert_allclose(weights.sum(axis=1), 1)
-    if label == "rFF + Pooling":  # points that are nowhere the maximum can go, and nothing changes
+    if label == "rFF + Pooling":  # removing points that are nowhere the maximum changes nothing
         seen = weights[0] > 0
         np.testing.assert_allclose(net(X[:1, seen]).numpy(), net(X[:1]).numpy(), rtol=1e-9)
         assert seen.sum() < 30
-
-
-def test_figures_without_checkpoints(tmp_path: Path):
-    train_tiny(tmp_path / "run", arch="rFF + Pooling", steps=2)
-    run = RunFolder(tmp_path / "run")
-    assert len(EXPERIMENT.figures["clouds"]([run]).axes) == 9 + 1  # nine shapes and the bar of colours
-    run.checkpoint_path.unlink()
-    assert len(EXPERIMENT.figures["clouds"]([run]).axes) == 9 + 1  # from examples.npz
-    run.examples_path.unlink()
-    assert EXPERIMENT.figures["clouds"]([run]) is None
-    panel = EXPERIMENT.figures["confusion"]([run]).axes[0]
-    shares = panel.images[0].get_array()
-    assert shares.shape == (16, 16)
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    assert [text.get_text() for text in panel.get_yticklabels()][:2] == ["ball", "bottle"]

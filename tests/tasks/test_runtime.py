@@ -40,7 +40,7 @@ def test_memory_grows_with_the_square_for_sab_and_with_n_for_isab():
     assert 3.3 < memory["SAB"][1] / memory["SAB"][0] < 4.2 and 1.7 < memory["ISAB"][1] / memory["ISAB"][0] < 2.2
 
 
-def test_what_was_measured_is_not_measured_again(tmp_path: Path, capsys):
+def test_measured_sizes_are_not_measured_again(tmp_path: Path, capsys):
     config = runtime.Config(seconds=1e-3, n_min=5, n_sab=10, n_isab=10, threshold=5)
     folder = RunFolder(tmp_path, runtime.EXPERIMENT)
     folder.begin("quick", config)
@@ -50,7 +50,7 @@ def test_what_was_measured_is_not_measured_again(tmp_path: Path, capsys):
     assert result["points"][0]["memory"] == 7.0
 
 
-def test_peak_memory_sees_what_is_freed_again():
+def test_peak_memory_includes_freed_arrays():
     def function():
         a = np.ones(1_000_000, dtype="uint8")
         b = a + a
@@ -61,9 +61,9 @@ def test_peak_memory_sees_what_is_freed_again():
 
 
 def test_memory_is_kept_where_the_c_library_can(monkeypatch):
-    """In a process of its own, since it cannot be undone; elsewhere it does nothing and says so."""
+    """In a separate process, since it cannot be undone; where it cannot, it returns False."""
     code = "from tasks.harness import machine; print(machine.keep_memory())"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT).stdout
-    assert said == f"{hasattr(ctypes.CDLL(None), 'mallopt')}\n"
+    message = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT).stdout
+    assert message == f"{hasattr(ctypes.CDLL(None), 'mallopt')}\n"
     monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: object())
     assert machine.keep_memory() is False

@@ -1,4 +1,4 @@
-"""The odd one out of eight faces: drawings, the paper's protocol, equivariant scores, runs that learn."""
+"""Set anomaly detection: the paper's protocol, equivariant scores, and runs that learn."""
 
 import json
 from pathlib import Path
@@ -33,39 +33,6 @@ def train(folder: Path, **options) -> dict[str, float]:
     return result
 
 
-# ---- the drawn faces ------------------------------------------------------------------------------------------------
-
-
-def test_a_face_depends_on_its_number_alone():
-    numbers = np.array([29_999, 3, 17])
-    some, more = DATA.images(numbers, 64), faces.load().images(np.arange(300), 64)
-    assert some.shape == (3, 3, 64, 64) and some.dtype == np.uint8
-    np.testing.assert_array_equal(some[1:], more[[3, 17]])
-    assert len({image.tobytes() for image in more}) == 300
-    assert (faces.load(seed=1).images(numbers, 64) != some).any()
-
-
-def test_attributes_are_independent_and_there_are_enough():
-    assert len(DATA.names) == len({*DATA.names}) >= 10
-    frequency = DATA.attributes.mean(axis=0)
-    np.testing.assert_allclose(frequency, faces.FREQUENCY, atol=5 * np.sqrt(0.25 / len(DATA.split)))
-    correlation = np.corrcoef(DATA.attributes.T) - np.eye(len(DATA.names))
-    assert np.abs(correlation).max() < 5 / np.sqrt(len(DATA.split))
-    assert [int((DATA.split == part).sum()) for part in range(3)] == list(faces.SPLITS)
-
-
-@pytest.mark.parametrize("name", faces.ATTRIBUTES)
-def test_every_attribute_can_be_seen(name: str):
-    """With an attribute a face looks otherwise than without it and in one place."""
-    rng = np.random.default_rng(0)
-    traits = {key: rng.uniform(*span, size=50).astype("float32") for key, span in faces._TRAITS.items()}
-    without = {key: np.zeros(50, dtype=bool) for key in faces.ATTRIBUTES}
-    pair = [faces.paint(has, traits, 32).astype(int) for has in (without, without | {name: np.ones(50, dtype=bool)})]
-    changed = np.abs(pair[1] - pair[0]).max(axis=1) > 25  # (50, 32, 32)
-    assert (changed.sum(axis=(1, 2)) >= 6).all()
-    assert changed.mean(axis=0).max() > 0.6 and changed.mean() < 0.5
-
-
 # ---- the sets -------------------------------------------------------------------------------------------------------
 
 
@@ -77,7 +44,7 @@ def test_seven_have_both_attributes_and_one_has_neither(part: int):
     assert has[~is_odd].all() and not has[is_odd].any()
     assert (DATA.split[members] == part).all()
     assert all(len({*eight}) == 8 for eight in members.tolist())
-    assert np.bincount(odd, minlength=8).min() > 150  # 250 expected: the odd one stands anywhere
+    assert np.bincount(odd, minlength=8).min() > 150  # 250 expected: any position
     pairs = {tuple(pair) for pair in shared.tolist()}
     assert len(pairs) == 12 * 11 // 2 and all(a < b for a, b in pairs)
 
@@ -87,11 +54,11 @@ def test_a_thousand_sets_eight_hundred_to_train_on():
     assert (config.train_sets, config.test_sets, config.steps, config.lr) == (800, 200, 1_000, 1e-4)
 
 
-def test_two_attributes_that_too_few_images_have_are_not_drawn():
+def test_two_attributes_that_too_few_images_have_are_not_sampled():
     rng = np.random.default_rng(0)
     has = rng.random((200, 4)) < 0.5
     has[:, 3] = np.arange(200) < 6  # six images: one too few for seven
-    has[:, 2] |= ~has[:, 1]  # nobody lacks both 1 and 2
+    has[:, 2] |= ~has[:, 1]  # no image lacks both 1 and 2
     data = Faces(tuple("abcd"), has, np.zeros(200, dtype=np.uint8), None)
     _, _, shared = task.sample(rng, data, 0, 300)
     assert {tuple(pair) for pair in shared.tolist()} == {(0, 1), (0, 2)}
@@ -112,7 +79,7 @@ def test_the_sets_are_the_same_for_every_run_and_no_face_is_in_two_parts():
 
 @pytest.mark.parametrize("label", task.EXPERIMENT.rows)
 def test_shuffled_images_have_shuffled_scores(label: str):
-    """The whole network, convolutions included; and why scores by position would be guesses: the head sees no order."""
+    """The network with its convolutions; scores by position would be guesses, since the head is invariant to order."""
     net = task.network(Config(**SMALL | {"arch": label, "dtype": "float64"}))
     rng = np.random.default_rng(0)
     X, order = rng.integers(256, size=(2, 8, 3, 8, 8), dtype=np.uint8), rng.permutation(8)
@@ -136,8 +103,8 @@ def test_the_layers_are_those_of_the_table():
         assert shapes[7][0] == 256 and net.set.head.weight.shape == (d, 256 * 8)
 
 
-def test_what_tells_faces_apart_is_not_lost_on_the_way():
-    """From weights of PyTorch's default, z would vary from face to face a hundredth as much as it does here."""
+def test_differences_between_faces_survive_the_encoder():
+    """With PyTorch's default initialization, z would vary between faces a hundredth as much."""
     net = task.network(Config(data="synthetic", size=32))
     net.eval()
     with no_grad():
@@ -145,7 +112,7 @@ def test_what_tells_faces_apart_is_not_lost_on_the_way():
     assert 0.1 < Z.std(axis=0).mean() < 3 and Z.shape == (40, 256)
 
 
-def test_dropout_is_at_work_in_training_only():
+def test_dropout_acts_only_in_training():
     net = task.network(Config(**SMALL))
     X = np.random.default_rng(0).integers(256, size=(1, 8, 3, 8, 8), dtype=np.uint8)
     assert (net(X).numpy() != net(X).numpy()).any()
@@ -157,14 +124,14 @@ def test_dropout_is_at_work_in_training_only():
 # ---- training -------------------------------------------------------------------------------------------------------
 
 
-def test_the_metrics_are_what_they_say():
+def test_the_metrics_follow_their_definitions():
     s = np.array([[3.0, 2, 1, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 0, 0, 0, 0, 0]])
-    measured = task.evaluate(s, np.array([0, 3, 5]))  # ranks 1 and 5, and a guess
+    measured = task.evaluate(s, np.array([0, 3, 5]))  # ranks 1 and 5, and a tie
     assert measured["AUROC"] == pytest.approx((1 + 3 / 7 + 0.5) / 3)
     assert measured["AUPR"] == pytest.approx((1 + 1 / 5 + 1 / 8) / 3)
     assert measured["found"] == 1 / 3
     scaled = task.evaluate(s + np.array([[1e3], [-1e3], [5.0]]), np.array([0, 3, 5]))
-    assert scaled == pytest.approx(measured)  # what is the same for all images of a set tells nothing
+    assert scaled == pytest.approx(measured)  # a constant added to a set's scores changes nothing
     blind = task.evaluate(np.random.default_rng(0).normal(size=(4_000, 8)), np.full(4_000, 2))
     assert blind["AUROC"] == pytest.approx(0.5, abs=0.02) and blind["AUPR"] == pytest.approx(0.3397, abs=0.02)
     assert blind["AUROC of all"] == pytest.approx(0.5, abs=0.02) and blind["AUPR of all"] == pytest.approx(
@@ -178,12 +145,12 @@ def test_it_learns(label: str, tmp_path: Path):
     result = train(tmp_path, arch=label, steps=70, log_every=10, evaluate_every=70, **options)
     losses = [line["loss"] for line in RunFolder(tmp_path).metrics() if "loss" in line]
     assert losses[-1] < losses[0] - 0.1
-    assert result["AUROC"] > 0.6 and result["AUPR of all"] > 0.18  # a guess has 0.5 ± 0.02 and 0.125
+    assert result["AUROC"] > 0.6 and result["AUPR of all"] > 0.18  # guessing has 0.5 ± 0.02 and 0.125
     assert result["random AUROC"] == 0.5 and result["random AUPR of all"] == 0.125
     assert result["random AUPR"] == pytest.approx(0.33973, abs=1e-5)
 
 
-def test_a_run_that_stopped_goes_on_with_the_same_bits(tmp_path: Path, monkeypatch):
+def test_a_stopped_run_resumes_with_the_same_bits(tmp_path: Path, monkeypatch):
     straight = train(tmp_path / "straight", arch="SAB + PMA")
     real = Run.log
 
@@ -200,7 +167,7 @@ def test_a_run_that_stopped_goes_on_with_the_same_bits(tmp_path: Path, monkeypat
 
 
 def test_on_a_device(device: str, tmp_path: Path):
-    """The same numbers on the CPU and on the strict double of a GPU."""
+    """The same results on the CPU and on the strict double of a GPU."""
     there, here = (
         train(tmp_path / name, arch="SAB + PMA", steps=3, dtype="float64", dropout=1e-9, device=where)
         for name, where in (("there", device), ("here", "cpu"))
@@ -236,7 +203,7 @@ def test_command_table_and_figures(tmp_path: Path, capsys):
     assert np.sum(framed) == 8 and sum(len(axes.lines) for axes in figure.axes) == 8  # one red, one chosen in a row
 
 
-def test_no_faces_without_checkpoint_or_data(tmp_path: Path):
+def test_no_faces_without_examples_checkpoint_or_data(tmp_path: Path):
     train(tmp_path, steps=1)
     folder = RunFolder(tmp_path)
     about = json.loads(folder.config_path.read_text())
@@ -262,6 +229,6 @@ def test_no_faces_without_checkpoint_or_data(tmp_path: Path):
         ({"data": "omniglot"}, "--data must be one of auto, synthetic, celeba"),
     ],
 )
-def test_options_that_cannot_be(options: dict, sentence: str):
+def test_impossible_options_are_refused(options: dict, sentence: str):
     with pytest.raises(UsageError, match=sentence):
         Config(**options)

@@ -1,4 +1,4 @@
-"""Counting unique characters: the paper's sets, a network that no padding and no order reaches, and a trainer."""
+"""Counting unique characters: the paper's sets, a network invariant to padding and order, and training."""
 
 import json
 from pathlib import Path
@@ -9,13 +9,10 @@ import pytest
 from autograd import no_grad
 from minisets.nn import BatchNorm
 from tasks import unique_characters as task
-from tasks.harness import paper
 from tasks.harness.cli import main
 from tasks.harness.errors import UsageError
-from tasks.harness.options import slug
 from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
 from tasks.harness.run_folder import RunFolder
-from tasks.plots.curves import line_style
 from tasks.unique_characters import Config, Sets
 from tests.tasks.data.test_omniglot import tiny  # noqa: F401  a tiny Omniglot, as a fixture
 
@@ -23,7 +20,7 @@ LABELS = (*task.EXPERIMENT.rows, "ISAB (1) + PMA", "ISAB (4) + PMA")
 SMALL = {"data": "synthetic", "batch": 4, "n_min": 3, "n_max": 5, "validation_sets": 10, "test_sets": 20}
 
 
-def draws(B: int = 4_000, **options) -> Sets:
+def sampled(B: int = 4_000, **options) -> Sets:
     return task.sample(Config(data="synthetic", **options), np.random.default_rng(0), B, 50)
 
 
@@ -35,8 +32,8 @@ def one_by_one(sets: Sets) -> list[np.ndarray]:
 # ---- the sets -------------------------------------------------------------------------------------------------------
 
 
-def test_sets_are_drawn_by_the_papers_procedure():
-    sets = draws()
+def test_sets_are_sampled_by_the_papers_procedure():
+    sets = sampled()
     sizes, counts = sets.mask.sum(axis=1), sets.counts
     assert sets.images.shape == (sizes.sum(), 2) and sets.mask.shape == (4_000, 10)
     for n in range(6, 11):  # n uniform, and c uniform given n; five standard deviations
@@ -46,23 +43,23 @@ def test_sets_are_drawn_by_the_papers_procedure():
         assert (np.abs(np.bincount(of_n, minlength=n + 1)[1:] - share) < 5 * np.sqrt(share)).all()
     assert set(sizes) == set(range(6, 11)) and set(counts) == set(range(1, 11))
     for images, count in zip(one_by_one(sets), counts, strict=True):
-        assert len(set(images[:, 0])) == count  # so many different characters
+        assert len(set(images[:, 0])) == count  # different characters
         assert len({tuple(image) for image in images}) == len(images)  # and no image twice
 
 
-def test_characters_and_drawings_are_all_alike_likely():
-    sets = draws()
+def test_characters_and_drawings_are_equally_likely():
+    sets = sampled()
     for column, kinds in ((0, 50), (1, 20)):
         seen = np.bincount(sets.images[:, column], minlength=kinds)
         assert len(seen) == kinds and (np.abs(seen / seen.mean() - 1) < 0.2).all()
-    sets = draws(20_000, n_min=6, n_max=6)
+    sets = sampled(20_000, n_min=6, n_max=6)
     triples = [np.bincount(np.unique(images[:, 0], return_inverse=True)[1])
                for images, count in zip(one_by_one(sets), sets.counts, strict=True) if count == 2]  # fmt: skip
     first = np.bincount([sizes[0] for sizes in triples], minlength=6)[1:] / len(triples)
-    np.testing.assert_allclose(first, np.array([1, 4, 6, 4, 1]) / 16, atol=0.03)  # the other four fall where they will
+    np.testing.assert_allclose(first, np.array([1, 4, 6, 4, 1]) / 16, atol=0.03)  # the other four at random
 
 
-def test_training_validation_and_test_are_apart():
+def test_training_validation_and_test_are_disjoint():
     config = Config(data="synthetic")
     parts = task.images_of("synthetic")
     assert len({id(images) for images in parts.values()}) == 3
@@ -78,15 +75,15 @@ def test_training_validation_and_test_are_apart():
 
 
 @pytest.mark.parametrize(
-    "wrong, said",
+    "wrong, message",
     [
         ({"n_min": 4, "n_max": 3}, "--n-min 4 is more than --n-max 3"),
         ({"n_max": 21}, "--n-max 21: each character has only 20 drawings"),
         ({"drop": 1.5}, "--drop must be at most 1, given 1.5"),
     ],
 )
-def test_impossible_sets_are_refused(wrong: dict, said: str):
-    with pytest.raises(UsageError, match=said):
+def test_impossible_sets_are_refused(wrong: dict, message: str):
+    with pytest.raises(UsageError, match=message):
         Config(**wrong)
 
 
@@ -94,14 +91,14 @@ def test_impossible_sets_are_refused(wrong: dict, said: str):
 
 
 def some(config: Config, B: int = 6) -> tuple[np.ndarray, Sets]:
-    """Images of the stand-in (N, 1, 28, 28), and the sets that they form."""
+    """Images of the stand-in (N, 1, 28, 28), and their sets."""
     images = task.images_of("synthetic")["train"]
     sets = task.sample(config, np.random.default_rng(3), B, len(images))
     return task.pixels(images.astype("float64"), sets), sets
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_the_whole_network_does_not_see_order_or_padding(label: str):
+def test_the_network_is_invariant_to_order_and_padding(label: str):
     config = Config(data="synthetic", arch=label, dtype="float64", n_max=8)
     net, (X, sets) = task.network(config), some(config)
     with no_grad():
@@ -118,10 +115,10 @@ def test_the_whole_network_does_not_see_order_or_padding(label: str):
         together = net(X, sets.mask).numpy()
         single = [net(part, np.ones((1, len(part)), bool)).item() for part in np.split(X, edges)]
     np.testing.assert_allclose(together, single, rtol=1e-9)
-    assert np.ptp(together) > 0  # it does see something
+    assert np.ptp(together) > 0  # it is not constant
 
 
-def test_batch_norm_sees_the_images_that_are_there_and_nothing_else():
+def test_batch_norm_sees_only_real_images():
     config = Config(data="synthetic", dtype="float64")
     net, (X, sets) = task.network(config), some(config)
     norm = next(module for module in net.modules() if isinstance(module, BatchNorm))
@@ -134,7 +131,7 @@ def test_batch_norm_sees_the_images_that_are_there_and_nothing_else():
 def test_every_parameter_is_trained_and_gradients_are_those_of_single_sets():
     config = Config(data="synthetic", dtype="float64", arch="SAB + PMA (2)", n_max=7)
     net, (X, sets) = task.network(config), some(config, 3)
-    net.eval()  # otherwise batch norm ties the sets together
+    net.eval()  # otherwise batch norm couples the sets
     task.poisson_negative_log_likelihood(net(X, sets.mask), count=sets.counts).backward()
     together = {name: p.grad.copy() for name, p in net.named_parameters()}
     assert all(np.abs(g).max() > 0 for g in together.values())
@@ -148,7 +145,7 @@ def test_every_parameter_is_trained_and_gradients_are_those_of_single_sets():
         np.testing.assert_allclose(p.grad, together[name], rtol=1e-6, atol=1e-10, err_msg=name)
 
 
-def test_the_network_is_the_tables():
+def test_the_network_is_that_of_the_papers_table():
     text = str(task.network(Config(data="synthetic", arch="SAB + PMA (1)")).network)
     assert "SAB(64, 4)" in text and "(B, n, 256)" in text
     net = task.network(Config(data="synthetic", arch="rFF + Pooling"))
@@ -185,7 +182,7 @@ class Killed(Run):
             yield step
 
 
-def test_resumed_it_ends_with_the_same_bits(tmp_path: Path):
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
     options = {"steps": 11, "save_every": 4, "log_every": 3, "evaluate_every": 5}
     straight = train(tmp_path / "a", **options)
     with pytest.raises(KeyboardInterrupt):
@@ -207,7 +204,7 @@ def test_evaluation_changes_nothing(tmp_path: Path):
     assert all((before[name] == value).all() for name, value in net.state_dict().items())
 
 
-def test_the_metrics_are_what_they_say(monkeypatch):
+def test_the_metrics_follow_their_definitions(monkeypatch):
     config = Config(**SMALL | {"n_min": 5})
     monkeypatch.setattr(task, "rates", lambda net, images, sets: sets.counts + np.array([0.2, -0.2] * 5))
     scores = task.evaluate(config, None, np.zeros((50, 20, 28, 28)), TEST, 10)
@@ -215,54 +212,16 @@ def test_the_metrics_are_what_they_say(monkeypatch):
 
 
 def test_on_a_device(device: str, tmp_path: Path):
-    """The same numbers on the CPU and on the strict double of a GPU."""
+    """The same results on the CPU and on the strict double of a GPU."""
     there = train(tmp_path / "there", steps=3, device=device, dtype="float64", batch=2, evaluate_every=3)
     here = train(tmp_path / "here", steps=3, dtype="float64", batch=2, evaluate_every=3)
     assert there["MAE"] == pytest.approx(here["MAE"], rel=1e-6)
 
 
-# ---- the command and the figures ------------------------------------------------------------------------------------
+# ---- the command ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("characters")
-    words = ["--batch", "2", "--steps", "2", "--evaluate-every", "1", "--validation-sets", "4", "--test-sets", "30"]
-    labels = ["--arch", "SAB + PMA (1)", "--arch", "isab(4)+pma"]
-    assert main(["train", "unique_characters", *labels, *words, "--out", str(out)]) == 0
-    return out
-
-
-def test_all_figures_are_drawn_and_say_what_they_show(runs: Path, capsys):
-    assert {path.stem for path in runs.glob("*.png")} == set(task.EXPERIMENT.figures)
-    found = [RunFolder(path.parent) for path in sorted(runs.glob("*/result.json"))]
-    for plot in task.EXPERIMENT.figures.values():
-        figure = plot(found)
-        titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
-        assert any("synthetic stand-in" in title for title in titles)
-    assert task.EXPERIMENT.figures["inducing_points"](found[-1:]) is None  # no ISAB among them
-    assert main(["table", "unique_characters", "--runs", str(runs)]) == 0
-    text = capsys.readouterr().out
-    lines = {line.split("  ")[0]: line for line in text.splitlines() if line}
-    ours = lines["SAB + PMA (1), synthetic stand-in"]
-    assert "0.6037 ± 0.0072" in ours and " quick [2] " in ours
-    assert "isab(4)+pma, synthetic stand-in" in lines and " quick [1]" in lines["Best constant, synthetic stand-in"]
-
-
-def test_no_figure_of_sets_without_checkpoint_or_data(runs: Path, tmp_path: Path):
-    folder = RunFolder(tmp_path)
-    options = json.loads((runs / "sab-pma1-seed0/config.json").read_text())
-    folder.config_path.write_text(json.dumps(options))
-    assert task.EXPERIMENT.figures["characters"]([folder]) is None
-    folder.checkpoint_path.write_bytes((runs / "sab-pma1-seed0/checkpoint.npz").read_bytes())
-    assert task.EXPERIMENT.figures["characters"]([folder]) is not None
-    folder.examples_path.unlink()
-    options["options"]["data"] = "omniglot"
-    folder.config_path.write_text(json.dumps(options))
-    assert task.EXPERIMENT.figures["characters"]([folder]) is None  # the data is not here
-
-
-def test_it_trains_on_omniglot_where_that_is(tiny: dict, tmp_path: Path, capsys):  # noqa: F811
+def test_it_trains_on_omniglot_if_present(tiny: dict, tmp_path: Path, capsys):  # noqa: F811
     words = [
         "--batch",
         "2",
@@ -281,11 +240,3 @@ def test_it_trains_on_omniglot_where_that_is(tiny: dict, tmp_path: Path, capsys)
     assert "data: omniglot" in capsys.readouterr().out
     result = json.loads((tmp_path / "run/result.json").read_text())
     assert result["data"] == result["options"]["data"] == "omniglot" and "data" not in result["deviations"]
-
-
-def test_rows_have_the_papers_numbers_and_can_be_told_apart():
-    assert set(task.EXPERIMENT.rows) == paper.TABLES["unique_characters"].keys()
-    looks = [line_style(label) for label in LABELS]
-    assert len({(style["color"], style["linestyle"]) for style in looks}) == len(LABELS)
-    assert len({slug(label) for label in LABELS}) == len(LABELS)
-    assert set(task.EXPERIMENT.quick_rows) <= set(task.EXPERIMENT.rows)

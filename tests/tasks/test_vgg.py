@@ -55,7 +55,7 @@ def test_augmented_images_are_moved_and_mirrored():
 
 
 @pytest.mark.parametrize(("depth", "convolutions"), [(11, 8), (13, 10), (16, 13)])
-def test_the_network_has_as_many_layers_as_its_name_says(depth: int, convolutions: int):
+def test_the_network_has_the_layers_of_its_name(depth: int, convolutions: int):
     net = vgg.VGG(depth, 2, 0.5, np.random.default_rng(0))
     weights = [name for name, p in net.named_parameters() if name.endswith("weight")]
     assert len(weights) == convolutions + 2 and sum("conv" in name for name in weights) == convolutions
@@ -63,21 +63,21 @@ def test_the_network_has_as_many_layers_as_its_name_says(depth: int, convolution
     assert net.features(X).shape == (3, 512) and (net.features(X).data >= 0).all() and net(X).shape == (3, 100)
 
 
-def test_it_learns_and_leaves_features_by_which_images_can_be_told_apart(tmp_path: Path, capsys):
+def test_it_learns_and_saves_features_that_separate_the_classes(tmp_path: Path, capsys):
     words = ["--width", "4", "--depth", "11", "--per-class", "8", "--batch", "50", "--steps", "130", "--lr", "0.03"]
     assert main(["train", "vgg", *words, "--dropout", "0.1", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "synthetic stand-in" in said and f"features of all images: {tmp_path / 'features'}" in said
+    message = capsys.readouterr().out
+    assert "synthetic stand-in" in message and f"features of all images: {tmp_path / 'features'}" in message
     metrics = json.loads((tmp_path / "result.json").read_text())["metrics"]
     assert metrics["Training accuracy"] > 0.1  # 0.01 by chance
     about, (vectors, labels) = features.read_about(tmp_path / "features"), features.load(tmp_path / "features", "train")
     assert about["data"] == "synthetic" and about["accuracy"] == metrics["Accuracy"] and vectors.shape == (800, 512)
     between = np.stack([vectors[labels == c].mean(axis=0) for c in range(100)]).var(axis=0).sum()
-    assert between > 0.3 * vectors.var(axis=0).sum()  # 1/8 of it if labels meant nothing
+    assert between > 0.3 * vectors.var(axis=0).sum()  # 1/8 of it for random labels
 
 
-def test_resumed_it_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
-    """Batch normalisation's running statistics and dropout's generator included."""
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
+    """Including batch norm's running statistics and dropout's generator."""
 
     def begin(name: str, *more: str) -> int:
         return main(["train", "vgg", *TINY, "--steps", "9", "--out", str(tmp_path / name), *more])
@@ -100,7 +100,7 @@ def test_resumed_it_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
         assert (tmp_path / "stopped" / part).read_bytes() == (tmp_path / "straight" / part).read_bytes()
 
 
-def test_real_images_leave_their_features_in_the_data_folder_if_none_are_better(tmp_path: Path, monkeypatch, capsys):
+def test_features_of_real_images_are_shared_if_none_are_better(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
     (tmp_path / "data/cifar-100-binary").mkdir(parents=True)
     for part, labels in (("train", [0, 1, 2, 3] * 5), ("test", [0, 1])):
@@ -108,19 +108,14 @@ def test_real_images_leave_their_features_in_the_data_folder_if_none_are_better(
     assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
     assert "data: cifar100" in capsys.readouterr().out
     assert features.load(features.default_folder(), "train").labels.tolist() == [0, 1, 2, 3] * 5
-    vgg.save_features(
-        tmp_path / "other", vgg.Config(seed=9), {"test": features.load(features.default_folder(), "test")}, -1.0
-    )
-    assert (
-        features.read_about(features.default_folder())["seed"] == 0
-    )  # one that is less accurate does not take its place
-    vgg.save_features(
-        tmp_path / "other", vgg.Config(seed=9), {"test": features.load(tmp_path / "run/features", "test")}, 2.0
-    )
+    found = {"test": features.load(features.default_folder(), "test")}
+    vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, -1.0)
+    assert features.read_about(features.default_folder())["seed"] == 0  # a less accurate network does not replace it
+    vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, 2.0)
     assert features.read_about(features.default_folder())["seed"] == 9
 
 
-def test_a_damaged_file_shows_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
+def test_a_damaged_file_is_reported_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     (tmp_path / "cifar-100-binary").mkdir()
     (tmp_path / "cifar-100-binary/train.bin").write_bytes(records([5]))
@@ -130,16 +125,16 @@ def test_a_damaged_file_shows_before_anything_is_written(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--dropout", "1"], "--dropout must be less than 1, given 1.0"),
         (["--depth", "12"], "--depth must be one of 11, 13, 16; given 12"),
         (["--data", "cifar100"], "CIFAR-100 is not in /nonexistent/minisets"),
     ],
 )
-def test_bad_requests(words: list[str], said: str, tmp_path: Path):
+def test_bad_requests(words: list[str], message: str, tmp_path: Path):
     done = command("train", "vgg", *words, "--out", tmp_path / "run")
-    assert done.returncode == 2 and said in done.stderr and not (tmp_path / "run").exists()
+    assert done.returncode == 2 and message in done.stderr and not (tmp_path / "run").exists()
 
 
 def test_a_step_on_every_device(device: str):

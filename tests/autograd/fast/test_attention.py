@@ -37,7 +37,7 @@ def test_attention(data, B, h, n, m, e, f, dtype, steep):
 
 
 @pytest.mark.parametrize("cut", [contextlib.nullcontext, tiny_pieces])
-def test_hidden_keys_may_hold_anything_in_every_block(cut):
+def test_masked_keys_may_hold_anything_in_every_block(cut):
     rng = np.random.default_rng(0)
     q, k, v = rng.normal(size=(2, 2, 5, 3)), rng.normal(size=(2, 2, 7, 3)), rng.normal(size=(2, 2, 7, 4))
     mask = rng.random((2, 7)) < 0.5

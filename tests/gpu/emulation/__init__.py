@@ -9,7 +9,7 @@ CUDA source that CuPy generates for its elementwise and reduction kernels, and t
 g++ (compiling.py, device.h) and run block by block, with a fiber for each CUDA thread (fibers.cpp). NumPy computes what
 cuBLAS and Thrust would (blas.py, thrust.py).
 
-A kernel that does what CUDA forbids raises a KernelError that names it, and the process goes on:
+A kernel that does what CUDA forbids raises a KernelError that names it, and the process continues:
 
 - touching memory outside of its allocation: one ends where inaccessible pages begin, freed ones are inaccessible, and
   `check()` finds what was written just before the start of one. Fresh memory is NaN.

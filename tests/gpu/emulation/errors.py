@@ -6,4 +6,4 @@ class KernelError(RuntimeError):
 
 
 class Unavailable(RuntimeError):
-    """The emulation cannot work here; the message is a sentence that says why."""
+    """The emulation cannot work here; the message says why."""

@@ -1,7 +1,7 @@
 """Make the installed CuPy run on the host.
 
 CuPy's compiled modules call the CUDA runtime and driver through pointers that `cupy_backends.cuda.api` offers in
-capsules; the names of the capsules are the C signatures, so a CuPy of another ABI is recognised. We point the capsules
+capsules; the names of the capsules are the C signatures, so a CuPy of another ABI is recognized. We point the capsules
 at our functions before any other module has read them, and from then on it is CuPy's own code that runs.
 """
 

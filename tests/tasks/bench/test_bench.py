@@ -31,16 +31,16 @@ def test_a_race_on_small_sets(tmp_path: Path):
     assert [(row["name"], row["n"]) for row in rows] == [("runtime_isab", n) for n in (3, 5, 9)]
     for row in rows:
         assert row["ours"]["ms"] > 0 and row["products"]["ms"] > 0 and row["ours"]["peak_mib"] > 1
-        assert row["ratio"] is None  # nobody to compare with
+        assert row["ratio"] is None  # no other contestant
     assert "runtime_isab: time grows as n^" in done.stdout and (tmp_path / "growth.svg").exists()
 
 
-def test_what_a_trainer_spends_beside_its_steps():
+def test_the_time_of_a_trainer_outside_its_steps():
     row = overhead.measure("max_regression", "rFF + Pooling (max)", 5)
     assert row["ms"] > 0 and all(0 <= row[part] < 1 for part in ("data", "logging", "saving")) and row["data"] > 0
 
 
-def test_one_thing_less_each(tmp_path: Path):
+def test_the_ablation_table(tmp_path: Path):
     """Every variant of ours computes the same losses, or there would be no table."""
     done = command("bench", "runtime_isab", "--n", 9, "--steps", 1, "--ablate", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -50,19 +50,19 @@ def test_one_thing_less_each(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["poetry"], "there is no network 'poetry'; the networks are max_regression"),
         (["--steps", "0"], "--steps and --n must be at least 1"),
         (["--n", "x"], "expected an integer, given 'x'"),
     ],
 )
-def test_bad_requests(words: list[str], said: str, tmp_path: Path):
+def test_bad_requests(words: list[str], message: str, tmp_path: Path):
     done = command("bench", *words, cwd=tmp_path)
-    assert done.returncode == 2 and said in done.stderr and not list(tmp_path.iterdir())
+    assert done.returncode == 2 and message in done.stderr and not list(tmp_path.iterdir())
 
 
-def test_equals_or_nothing(monkeypatch):
+def test_contestants_with_different_losses_are_not_compared(monkeypatch):
     """Contestants whose losses differ are not compared."""
 
     class Other:

@@ -69,7 +69,7 @@ def test_items_that_fail_leave_nothing(source: Path):
         assert files(source) == []
 
 
-def test_a_folder_that_cannot_be_written_is_a_sentence(source: Path):
+def test_an_unwritable_folder_is_one_sentence(source: Path):
     (source.parent / "data").write_text("a file where the folder should be")
     with pytest.raises(DataError, match=r"cannot write .*prepared.*test-.*npy: "):
         make(source)

@@ -50,8 +50,8 @@ def attributes() -> np.ndarray:
 def by_hand(path: Path, size: int) -> np.ndarray:
     """The same picture by plain means: rows 20 to 197, averaged under tents as wide as two new pixels."""
     pixels = np.asarray(Image.open(path).convert("RGB"))[20:198].astype(float)  # (178, 178, 3)
-    centres, old = (np.arange(size) + 0.5) * 178 / size, np.arange(178) + 0.5
-    weights = np.maximum(1 - np.abs(old - centres[:, None]) * size / 178, 0)
+    centers, old = (np.arange(size) + 0.5) * 178 / size, np.arange(178) + 0.5
+    weights = np.maximum(1 - np.abs(old - centers[:, None]) * size / 178, 0)
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("ai,bj,ijc->cab", weights, weights, pixels, optimize=True)
 

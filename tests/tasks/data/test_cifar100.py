@@ -73,7 +73,7 @@ def test_images_are_read_from_the_files_and_from_the_archive(folder: Path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", r"train.bin has 0 bytes, not a multiple of the 3,074 bytes of an image"),
         (records([1, 2])[:-1], r"train.bin has 6,147 bytes, not a multiple"),
@@ -81,19 +81,19 @@ def test_images_are_read_from_the_files_and_from_the_archive(folder: Path):
         (b"\xff" + records([1])[1:], r"train.bin gives image 0 the coarse label 255, but labels are 0 to 19"),
     ],
 )
-def test_damaged_files_are_named(folder: Path, content: bytes, said: str):
+def test_damaged_files_are_named(folder: Path, content: bytes, message: str):
     (folder / "cifar-100-binary/train.bin").write_bytes(content)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         cifar100.load("train")
     remove(folder)
     archive(folder, {"train": content})
-    with pytest.raises(DataError, match=said.replace("train.bin", "train.bin in .*tar.gz")):
+    with pytest.raises(DataError, match=message.replace("train.bin", "train.bin in .*tar.gz")):
         cifar100.load("train")
     with pytest.raises(DataError, match=r"tar.gz contains no cifar-100-binary/test.bin"):
         cifar100.load("test")
 
 
-def test_what_is_not_there_is_said(folder: Path):
+def test_missing_files_are_named(folder: Path):
     remove(folder)
     with pytest.raises(DataError, match=r"there is no cifar-100-binary/train.bin; minisets data fetch"):
         cifar100.load("train")
@@ -119,7 +119,7 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def test_mutated_files_and_archives_give_images_or_a_sentence(folder: Path):
+def test_mutated_files_and_archives_give_images_or_one_sentence(folder: Path):
     rng, read = random.Random(0), 0
     path = folder / "cifar-100-binary/train.bin"
     whole = path.read_bytes()
@@ -167,10 +167,10 @@ def test_features_come_back_as_they_were(stored: Path):
 
 
 def test_damaged_features_are_named(stored: Path, tmp_path: Path):
-    def wrong(name: str, array: np.ndarray, said: str, part: str = "train") -> None:
+    def wrong(name: str, array: np.ndarray, message: str, part: str = "train") -> None:
         before = (stored / name).read_bytes()
         np.save(stored / name, array)
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             features.load(stored, part)
         (stored / name).write_bytes(before)
 
@@ -186,7 +186,7 @@ def test_damaged_features_are_named(stored: Path, tmp_path: Path):
         features.read_about(tmp_path / "nothing")
 
 
-def test_mutated_features_give_an_array_or_a_sentence(stored: Path):
+def test_mutated_features_give_an_array_or_one_sentence(stored: Path):
     rng = random.Random(0)
     for name in ("train.npy", "train_labels.npy"):
         whole = (stored / name).read_bytes()
@@ -201,7 +201,7 @@ def test_mutated_features_give_an_array_or_a_sentence(stored: Path):
         (stored / name).write_bytes(whole)
 
 
-def test_standardised_features_have_mean_0_and_variance_1():
+def test_standardized_features_have_mean_0_and_variance_1():
     vectors, labels = some(50)
     vectors[:, 7] = 3.0  # never changes
     got = features.standardize(Features(vectors * 4 + 1, labels)).vectors
@@ -213,13 +213,13 @@ def test_standardised_features_have_mean_0_and_variance_1():
 # ---- stand-ins ------------------------------------------------------------------------------------------------------
 
 
-def test_images_of_the_stand_in_are_those_of_their_seed_and_have_classes():
+def test_images_of_the_stand_in_follow_their_seed_and_have_classes():
     images = texture_images.synthesize("train", 4)
     np.testing.assert_array_equal(images.pixels, texture_images.synthesize("train", 4).pixels)
     assert images.pixels.shape == (400, 3, 32, 32) and (np.bincount(images.labels) == 4).all()
     assert not np.array_equal(images.pixels, texture_images.synthesize("test", 4).pixels)
     assert len(np.unique(images.pixels.reshape(400, -1), axis=0)) == 400  # no image twice
-    X = images.pixels.mean(axis=(2, 3))  # the mean colour tells families apart, on the whole
+    X = images.pixels.mean(axis=(2, 3))  # the mean color separates most families
     means = np.stack([X[images.labels // 5 == f].mean(axis=0) for f in range(20)])
     nearest = np.square(X[:, None] - means).sum(axis=-1).argmin(axis=1)
     assert 0.3 < (nearest == images.labels // 5).mean() < 1

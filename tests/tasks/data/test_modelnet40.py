@@ -1,4 +1,4 @@
-"""ModelNet40 in its four public forms: tiny files of the real formats, right to the number, or refused by name."""
+"""ModelNet40 in its four public formats: tiny files of the real formats are read exactly, or refused by name."""
 
 import random
 import sys
@@ -11,10 +11,9 @@ import pytest
 from tasks.data import modelnet40
 from tasks.data.locations import DataError
 from tasks.data.surfaces import read_off, sample_points, unit_ball
+from tests.tasks.data.test_surfaces import TETRAHEDRON
 
 h5py = pytest.importorskip("h5py")
-
-TETRAHEDRON = "4 4 6\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n"
 
 
 @pytest.fixture
@@ -55,11 +54,11 @@ def write_meshes(folder: Path) -> Path:
         path = folder / name.split("_")[0] / split / f"{name}.off"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(("OFF" if name == "bed_0001" else "OFF\n") + TETRAHEDRON)  # one of them without the new line
-    (folder / "bed/train/._bed_0001.off").write_text("what a Mac leaves in a zip")
+    (folder / "bed/train/._bed_0001.off").write_text("what macOS leaves in a zip")
     return folder
 
 
-# ---- the forms, whole -----------------------------------------------------------------------------------------------
+# ---- the formats ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4"])
@@ -130,7 +129,7 @@ def test_the_file_of_deep_sets(data: Path):
     np.testing.assert_allclose(train.points[129].astype("f8"), unit_ball(clouds(130, 12)[129]), atol=1e-3)
 
 
-def test_the_first_form_with_enough_points_is_taken(data: Path):
+def test_the_first_format_with_enough_points_is_used(data: Path):
     with pytest.raises(DataError, match=r"ModelNet40 is not in .*: there is no modelnet40_ply_hdf5_2048, no "):
         modelnet40.find(1)
     h5, text = write_h5(data / "modelnet40_ply_hdf5_2048", 16), write_text(data / "modelnet40_normal_resampled", 20)
@@ -143,7 +142,7 @@ def test_the_first_form_with_enough_points_is_taken(data: Path):
     assert modelnet40.find(16).path == h5
 
 
-def test_h5py_is_asked_for_only_where_it_is_needed(data: Path, monkeypatch):
+def test_h5py_is_required_only_where_it_is_needed(data: Path, monkeypatch):
     write_text(data / "modelnet40_normal_resampled")
     monkeypatch.setitem(sys.modules, "h5py", None)
     assert modelnet40.find(20).load("test").points.shape == (2, 20, 3)
@@ -151,78 +150,6 @@ def test_h5py_is_asked_for_only_where_it_is_needed(data: Path, monkeypatch):
     (data / "modelnet40_ply_hdf5_2048/ply_data_train0.h5").touch()
     with pytest.raises(DataError, match=r"ply_data_train0.h5 needs h5py, which is not installed: pip install h5py"):
         modelnet40.find(5)
-
-
-# ---- points on a surface --------------------------------------------------------------------------------------------
-
-
-def test_points_are_uniform_by_area():
-    """Two triangles of areas 3 and 1: three quarters of the points; within one, centroid and covariance are exact."""
-    large, small = np.array([[0, 0, 0], [3, 0, 0], [0, 2, 0.0]]), np.array([[0, 0, 5], [2, 0, 5], [0, 1, 5.0]])
-    points = sample_points(np.random.default_rng(0), np.stack([large, small]), 200_000)
-    below = points[points[:, 2] == 0]
-    assert len(below) / len(points) == pytest.approx(0.75, abs=0.005)
-    np.testing.assert_allclose(below.mean(axis=0), large.mean(axis=0), atol=0.01)
-    x, y = below[:, 0] / 3, below[:, 1] / 2
-    assert (x + y <= 1 + 1e-12).all() and np.corrcoef(x, y)[0, 1] == pytest.approx(-0.5, abs=0.01)
-    assert x.var() == pytest.approx(1 / 18, rel=0.02)
-
-
-def test_a_triangle_without_area_gets_no_points():
-    flat = np.array([[0, 0, 9], [1, 0, 9], [2, 0, 9.0]])
-    whole = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]])
-    points = sample_points(np.random.default_rng(0), np.stack([flat, whole, flat]), 1000)
-    assert (points[:, 2] == 0).all()
-
-
-@pytest.mark.parametrize(
-    "head", ["OFF\n4 4 6\n", "OFF4 4 6\n", "OFF 4 4 6\r\n", "OFF\n# made by hand\n4 4 6 # counts\n", "\nOFF\n\n4 4\n"]
-)
-def test_headers(head: str, tmp_path: Path):
-    (tmp_path / "a.off").write_text(head + TETRAHEDRON.split("\n", 1)[1])
-    triangles = read_off(tmp_path / "a.off")
-    assert triangles.shape == (4, 3, 3)
-    np.testing.assert_array_equal(triangles[3], [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
-
-
-REFUSED = {
-    "": "is not an OFF mesh",
-    "OFF": "is not an OFF mesh",
-    "PLY\n4 4 6\n": "is not an OFF mesh",
-    "OFF\n-4 4 6\n": "is not an OFF mesh",
-    "OFF\n4.5 4 6\n": "is not an OFF mesh",
-    "OFF\n99999999999999999999 4 0\n": "is not an OFF mesh",
-    "OFF\n999999999 999999999 0\n1 2 3\n": "are 6,999,999,993 numbers, but 3 follow",
-    "OFF" + TETRAHEDRON[:-8]: "4 vertices and 4 triangles, as in its header, are 28 numbers, but 24 follow",
-    "OFF" + TETRAHEDRON + "7\n": "but 29 follow",
-    "OFF" + TETRAHEDRON.replace("3 0 1 3", "4 0 1 3 2"): "face 1 has 4 vertices; only triangles are supported",
-    "OFF" + TETRAHEDRON.replace("3 0 1 3", "2 0 1"): "face 1 has 2 vertices",
-    "OFF" + TETRAHEDRON.replace("3 1 2 3", "3 1 2 4"): "a face has a vertex index that is not one of 0 … 3",
-    "OFF" + TETRAHEDRON.replace("3 1 2 3", "3 1 2 -1"): "a face has a vertex index that is not one of 0 … 3",
-    "OFF" + TETRAHEDRON.replace("3 1 2 3", "3 1 2 2.5"): "a face has a vertex index that is not one of 0 … 3",
-    "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 x\n"): "something after its header is not a number",
-    "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 nan\n"): "is not finite",
-    "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 1e999\n"): "is not finite",
-    "OFF\n3 1 0\n0 0 0\n1 1 1\n2 2 2\n3 0 1 2\n": "has no surface",
-    "OFF\n3 0 0\n0 0 0\n1 1 1\n2 2 2\n": "has no surface",
-    "OFF\n0 0 0\n": "has no surface",
-}
-
-
-@pytest.mark.parametrize("text", REFUSED)
-def test_bad_meshes_are_refused_by_name(text: str, tmp_path: Path):
-    (tmp_path / "bad.off").write_text(text)
-    with pytest.raises(DataError) as refused:
-        read_off(tmp_path / "bad.off")
-    assert str(tmp_path / "bad.off") in str(refused.value) and REFUSED[text] in str(refused.value)
-
-
-@pytest.mark.parametrize("size", [1e-300, 1e-6, 1e6, 1e300])
-def test_meshes_of_any_size_are_the_same(size: float, tmp_path: Path):
-    corners = f"0 0 0\n{size} 0 0\n0 {size} 0\n0 0 {size}\n"
-    (tmp_path / "a.off").write_text("OFF4 4 6\n" + corners + TETRAHEDRON.split("0 0 1\n")[1])
-    (tmp_path / "b.off").write_text("OFF" + TETRAHEDRON)
-    np.testing.assert_allclose(read_off(tmp_path / "a.off"), read_off(tmp_path / "b.off"), rtol=1e-12)
 
 
 # ---- damaged files --------------------------------------------------------------------------------------------------
@@ -266,7 +193,7 @@ def huge(file) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda file: file.pop("data"), "ply_data_train1.h5 has no array data"),
         (lambda file: file.pop("label"), "ply_data_train1.h5 has no array label"),
@@ -282,12 +209,12 @@ def huge(file) -> None:
         (huge, "claims to have 12,000,000,000,000,000 bytes"),
     ],
 )
-def test_bad_h5_files_are_refused_by_name(change: Callable, said: str, data: Path):
+def test_bad_h5_files_are_refused_by_name(change: Callable, message: str, data: Path):
     folder = write_h5(data / "modelnet40_ply_hdf5_2048")
     change_h5(folder / "ply_data_train1.h5", change)
     with pytest.raises(DataError) as refused:
         modelnet40.find(5).load("train")
-    assert str(folder / "ply_data_train1.h5") in str(refused.value) and said in str(refused.value)
+    assert str(folder / "ply_data_train1.h5") in str(refused.value) and message in str(refused.value)
 
 
 def mutate(rng: random.Random, whole: bytes) -> bytes:
@@ -337,13 +264,13 @@ def test_mutated_files_are_read_or_refused(data: Path):
 
 
 def test_empty_folders_and_files_too_large_are_refused(data: Path, monkeypatch):
-    for name, said in (
+    for name, message in (
         ("modelnet40_ply_hdf5_2048", "has no ply_data_train0.h5"),
         ("modelnet40_normal_resampled", "cannot read .*modelnet40_train.txt: No such file"),
         ("ModelNet40", "has no meshes such as chair/train/chair_0001.off"),
     ):
         (data / name).mkdir()
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             modelnet40.find(1).load("train")
         (data / name).rmdir()
     text, mesh = write_text(data / "modelnet40_normal_resampled"), write_meshes(data / "ModelNet40")

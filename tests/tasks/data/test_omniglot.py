@@ -131,7 +131,7 @@ def test_the_second_start_reads_one_file(tiny: dict, tmp_path: Path, monkeypatch
     assert (omniglot.load()["test"] == 1).all()
 
 
-def test_what_is_prepared_lies_beside_the_data_or_at_home(tmp_path: Path, monkeypatch):
+def test_prepared_files_are_beside_the_data_or_in_the_home_folder(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "data/prepared"  # it will be made
@@ -189,7 +189,7 @@ def test_a_picture_that_claims_to_be_huge_is_not_unpacked():
         omniglot.decode("it", content)
 
 
-def test_thousands_of_broken_drawings_are_a_sentence_or_a_drawing():
+def test_thousands_of_broken_images_give_one_sentence_or_an_image():
     rng, good = random.Random(0), png(drawing(np.random.default_rng(3)))
     wrong = 0
     for _ in range(4_000):
@@ -205,7 +205,7 @@ def test_thousands_of_broken_drawings_are_a_sentence_or_a_drawing():
     assert wrong > 1_000
 
 
-def test_broken_archives_are_a_sentence_or_characters(tmp_path: Path):
+def test_broken_archives_give_one_sentence_or_characters(tmp_path: Path):
     out, small = io.BytesIO(), png(np.eye(105, dtype=bool))
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for row in names("background", 1):
@@ -227,7 +227,7 @@ def test_broken_archives_are_a_sentence_or_characters(tmp_path: Path):
     assert wrong > 100
 
 
-def test_an_archive_of_very_many_files_is_none_of_omniglot(tmp_path: Path, monkeypatch):
+def test_an_archive_of_too_many_files_is_not_omniglot(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(omniglot, "_MAX_FILES", 50)
     with zipfile.ZipFile(tmp_path / "it.zip", "w") as archive:
         for i in range(60):
@@ -242,7 +242,7 @@ def test_an_archive_of_very_many_files_is_none_of_omniglot(tmp_path: Path, monke
 # ---- the stand-in ---------------------------------------------------------------------------------------------------
 
 
-def test_glyphs_have_the_form_of_the_real_thing():
+def test_glyphs_have_the_shapes_of_omniglot():
     parts = glyphs.synthesize(0)
     assert [images.shape for images in parts.values()] == [(868, 20, 28, 28), (96, 20, 28, 28), (659, 20, 28, 28)]
     assert list(parts) == ["train", "validation", "test"] and glyphs.synthesize(0) is parts

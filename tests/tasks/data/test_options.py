@@ -1,4 +1,4 @@
-"""--data: real if it is there, otherwise a stand-in that is called so in every table, figure and result."""
+"""--data: the real data if present, otherwise a stand-in, named as such in every table, figure and result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Config(OnData):
 
 @pytest.fixture
 def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder that seems to hold Omniglot, once as a zip and once unpacked."""
+    """A data folder that seems to contain Omniglot, one part as a zip and one unpacked."""
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
     (tmp_path / "data/omniglot/images_background").mkdir(parents=True)
     (tmp_path / "data/omniglot/images_evaluation.zip").touch()
@@ -53,7 +53,7 @@ def test_the_first_form_that_exists_is_taken(real: Path):
     assert locate("omniglot/none", "none") is None
 
 
-def test_auto_is_what_is_there(real: Path):
+def test_auto_is_the_real_data_if_present(real: Path):
     assert Config().data == Config(data="auto").data == "omniglot" and deviations(Config()) == []
     (real / "omniglot/images_evaluation.zip").unlink()  # half of it is not enough
     config = Config()
@@ -62,7 +62,7 @@ def test_auto_is_what_is_there(real: Path):
     assert dataclasses.replace(config, seed=3).data == "synthetic"
 
 
-def test_what_was_used_is_stored_and_read_wherever_the_data_is(real: Path, monkeypatch):
+def test_the_data_used_is_stored_and_read_without_the_data(real: Path, monkeypatch):
     stored = [dataclasses.asdict(Config(data=data)) for data in ("auto", "synthetic")]
     monkeypatch.setenv("MINISETS_DATA", "/nonexistent")  # another machine: a table needs no data
     assert [from_json(Config, values, "config.json").data for values in stored] == ["omniglot", "synthetic"]
@@ -71,7 +71,7 @@ def test_what_was_used_is_stored_and_read_wherever_the_data_is(real: Path, monke
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_absent_data_is_refused_before_a_run_begins(name: str):
+def test_missing_data_is_refused_before_a_run_starts(name: str):
     with pytest.raises(DataError) as refused:
         DATA_SETS[name].require()
     sentence = str(refused.value)
@@ -104,11 +104,11 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"{user}.NAMES", (*registry.NAMES[:4], "tiny"))
 
 
-def test_results_tables_and_titles_say_stand_in(task, real: Path, tmp_path: Path, capsys):
+def test_results_tables_and_titles_name_the_stand_in(task, real: Path, tmp_path: Path, capsys):
     for data in ("auto", "synthetic"):
         assert main(["train", "tiny", "--data", data, "--out", str(tmp_path / "runs" / data)]) == 0
-    said = capsys.readouterr().out
-    assert "data: omniglot ->" in said and "data: synthetic stand-in ->" in said
+    message = capsys.readouterr().out
+    assert "data: omniglot ->" in message and "data: synthetic stand-in ->" in message
     results = {data: json.loads((tmp_path / f"runs/{data}/result.json").read_text()) for data in ("auto", "synthetic")}
     assert [result["data"] for result in results.values()] == ["omniglot", "synthetic stand-in"]
     assert [result["options"]["data"] for result in results.values()] == ["omniglot", "synthetic"]
@@ -123,7 +123,7 @@ def test_results_tables_and_titles_say_stand_in(task, real: Path, tmp_path: Path
     assert [row["data"] for row in tables.rows(TINY, folders)] == ["omniglot", "synthetic stand-in"] * 2
 
 
-def test_a_run_goes_on_with_the_data_it_began_with(task, real: Path, tmp_path: Path, monkeypatch, capsys):
+def test_a_run_resumes_with_the_data_it_started_with(task, real: Path, tmp_path: Path, monkeypatch, capsys):
     out = ["train", "tiny", "--out", str(tmp_path / "run")]
     assert main([*out, "--data", "synthetic"]) == 0
     for more in ([], ["--data", "auto"], ["--preset", "quick"]):

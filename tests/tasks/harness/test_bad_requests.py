@@ -21,7 +21,7 @@ BAD = {
     "tabel clustering": "there is no command 'tabel'; did you mean table?",
     "clustering --steps 5": "there is no command 'clustering'; to train it: minisets train clustering",
     "my.module:EXPERIMENT": "there is no command 'my.module:EXPERIMENT'; to train it: minisets train my.module:EXPERI",
-    "--runs here list": "there is no option --runs",
+    "--runs here list": "the command comes first: minisets COMMAND [options]",
     "train": "the following arguments are required: EXPERIMENT",
     "train clusterin": "there is no experiment 'clusterin'; did you mean clustering?",
     "train --steps 5 clusterin": "there is no experiment 'clusterin'; did you mean clustering?",
@@ -51,7 +51,7 @@ BAD = {
     "train clustering --preset papr": "clustering has no preset 'papr'; did you mean paper?",
     "train clustering --dtype float16": "--dtype must be one of float32, float64; given 'float16'",
     "train clustering --device tpu": "--device tpu: unknown device 'tpu'; expected 'cpu', 'cuda'",
-    "train clustering --frob 3": "there is no option --frob (see minisets train clustering --help)",
+    "train clustering --xyzzy 3": "there is no option --xyzzy (see minisets train clustering --help)",
     "train clustering --stesp 3": "there is no option --stesp; did you mean --steps? (see minisets train cluster",
     "train --btach=3 clustering": "there is no option --btach; did you mean --batch?",
     "train clustering extra": "unexpected arguments: extra",
@@ -70,12 +70,22 @@ BAD = {
 
 
 @pytest.mark.parametrize("request_", BAD)
-def test_a_bad_request_is_one_sentence_and_exit_code_2(request_: str, tmp_path: Path):
-    """Through the real command line."""
-    done = command(*shlex.split(request_.format(long="x" * 300)), cwd=tmp_path)
+def test_a_bad_request_is_one_sentence_and_exit_code_2(
+    request_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    monkeypatch.chdir(tmp_path)
+    code = main(shlex.split(request_.format(long="x" * 300)))
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (2, "")
+    assert BAD[request_] in printed.err and printed.err.startswith("minisets: ")
+    assert len(printed.err.strip().splitlines()) == 1 and not list(tmp_path.iterdir())  # nothing is left behind
+
+
+@pytest.mark.parametrize("request_", list(BAD)[:2])
+def test_a_bad_request_through_the_real_command_line(request_: str, tmp_path: Path):
+    done = command(*shlex.split(request_), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert BAD[request_] in done.stderr and done.stderr.startswith("minisets: ")
-    assert len(done.stderr.strip().splitlines()) == 1 and not list(tmp_path.iterdir())  # nothing is left behind
+    assert BAD[request_] in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_training_continues_when_its_output_cannot_be_written(tmp_path: Path):
@@ -108,7 +118,7 @@ def test_a_missing_gpu_is_one_sentence(tmp_path: Path, monkeypatch, capsys):
     assert "CuPy is not installed" in capsys.readouterr().err and not (tmp_path / "x").exists()
 
 
-def test_a_folder_with_another_configuration_is_refused(runs: Path):
+def test_a_folder_with_another_configuration_is_refused(runs: Path, capsys: pytest.CaptureFixture):
     out = runs / "max" / "sab-pma-seed0"
     for words, message in {
         ("max_regression", "--arch", "SAB + PMA", *SHORT): "already holds this run; --resume continues it",
@@ -122,14 +132,13 @@ def test_a_folder_with_another_configuration_is_refused(runs: Path):
         ): "holds this run with 6 steps; --resume extends it to 7",
         ("max_regression", "--lr", "0.5", "--resume"): "another configuration (--lr 0.001 there, 0.5 here)",
         ("max_regression", "--arch", "rFF + PMA", "--resume"): "--arch SAB + PMA there, rFF + PMA here",
-        ("max_regression", "--preset", "paper", "--resume"): "--steps 6 there, 20000 here",
+        ("max_regression", "--preset", "paper", "--resume"): "holds a run of preset quick, not of paper",
         ("max_regression", "--seeds", "2", "--resume"): "holds a single run; --seeds 2 needs another --out",
         ("max_regression", "--seeds", "2"): "holds a single run; the folders of several runs need another --out",
         ("clustering", "--resume"): "holds a run of max_regression, not of clustering",
         ("clustering", "--arch", "SAB + PMA"): "holds a run of max_regression, not of clustering",
     }.items():
-        done = command("train", *words, "--out", out)
-        assert done.returncode == 2 and message in done.stderr
+        assert main(["train", *words, "--out", str(out)]) == 2 and message in capsys.readouterr().err
 
 
 def test_an_option_that_config_json_lacks_has_its_default(runs: Path, tmp_path: Path):

@@ -97,12 +97,12 @@ def test_the_list_shows_experiments_rows_and_runs(runs: Path, tmp_path: Path, ca
     (tmp_path / "one" / "result.json").unlink()
     assert main(["list", "--runs", str(runs), str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    for part in ("--arch 'ISAB (16) + PMA'", "presets: quick, paper", "isab(4)+pma, at step 6 of 6"):
+    for part in ("--arch 'ISAB (16) + PMA'", "presets: quick, paper", "ISAB (4) + PMA, at step 6 of 6"):
         assert part in text
     assert "SAB + PMA, finished: MAE, last weights " in text and "; MAE, selected weights " in text
     (tmp_path / "one" / "progress.json").unlink()
     assert main(["list", "--runs", str(tmp_path)]) == 0
-    assert "isab(4)+pma, started" in capsys.readouterr().out
+    assert "ISAB (4) + PMA, started" in capsys.readouterr().out
 
 
 def test_runs_of_other_experiments_are_listed_apart(runs: Path, tmp_path: Path, capsys):

@@ -79,14 +79,9 @@ def test_an_option_without_help_is_a_type_error():
 
 @pytest.mark.parametrize("kind", ["list", "int | None", "tuple", dict])
 def test_an_option_of_another_type_is_a_type_error(kind: object):
-    class Config(Training):
-        sizes = option(3, "sizes")
-
-    Config.__annotations__["sizes"] = kind
-    (field,) = (field for field in dataclasses.fields(dataclass(frozen=True, kw_only=True)(Config))
-                if field.name == "sizes")  # fmt: skip
+    made = {"__annotations__": {"sizes": kind}, "sizes": option(3, "sizes")}
     with pytest.raises(TypeError, match=r"must be an int, a float, a str or a bool; sizes is declared as "):
-        kind_of(field)
+        type("Config", (Training,), made)
 
 
 @pytest.mark.parametrize("kind", [int, float, str, bool])
@@ -190,7 +185,7 @@ def test_numbers_with_commas_and_exponents(tmp_path: Path):
 
 def test_labels_may_be_written_in_other_spellings():
     assert Maximum(arch="sab+pma").arch == "SAB + PMA" and Clustering(arch=" isab(16) +PMA").arch == "ISAB (16) + PMA"
-    assert Clustering(arch="ISAB (5) + PMA").arch == "ISAB (5) + PMA"
+    assert Clustering(arch="isab(5)+pma").arch == "ISAB (5) + PMA"  # a label that no table has
 
 
 def test_slugs_are_distinct():

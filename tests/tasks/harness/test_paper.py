@@ -12,7 +12,8 @@ import pytest
 
 import tasks
 from minisets import rFFp
-from minisets.architectures import HYPERPARAMETERS, ROWS, parse
+from minisets.architectures import HYPERPARAMETERS
+from minisets.labels import ROWS, parse
 from tasks.harness import paper
 from tests.helpers import latex
 from tests.helpers.layers import described, network

@@ -84,7 +84,7 @@ def test_a_config_json_of_another_program_is_skipped(runs: Path, tmp_path: Path,
     (tmp_path / "other" / "config.json").write_text('{"editor": "ed"}')
     assert main(["table", "clustering", "--runs", str(runs / "one"), str(tmp_path)]) == 0
     out, err = capsys.readouterr()
-    assert "isab(4)+pma" in out and "skipped: " in err
+    assert "ISAB (4) + PMA" in out and "skipped: " in err
 
 
 def test_the_experiment_is_known_from_the_manifest_if_it_is_the_papers(runs: Path, tmp_path: Path):

@@ -52,7 +52,7 @@ def test_the_table_as_markdown_and_json(runs: Path, capsys):
     rows = {row["label"]: row for row in data["rows"]}
     assert data["task"] == "clustering" and rows["Oracle"]["paper"] == {"LL0": "-1.4726"}
     assert rows["EM to convergence"]["ours"]["LL0"]["mean"] > rows["Oracle"]["ours"]["LL0"]["mean"]
-    ours = rows["isab(4)+pma"]  # a label that no table has
+    ours = rows["ISAB (4) + PMA"]  # a label that no table has
     assert ours["seeds"] == [0] and ours["steps"] == 6 and ours["seconds"] >= 0
     assert "steps 6 (paper: 50,000)" in ours["deviations"]
     assert ours["ours"]["LL0"].keys() == {"mean"}  # one seed has no standard deviation

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.harness import machine
 from tasks.harness.cli import main
 from tasks.harness.experiment import find_experiment
 from tasks.harness.planning import planned_runs
@@ -44,15 +45,29 @@ def test_the_configuration_is_enough_to_repeat_the_run(runs: Path, tmp_path: Pat
         assert (tmp_path / "again" / name).read_bytes() == (runs / "one" / name).read_bytes()
 
 
-@pytest.mark.parametrize("name", ["config.json", "result.json"])
-def test_the_commit_of_the_source_is_recorded(name: str, runs: Path):
-    source = json.loads((runs / "one" / name).read_text())["source"]
-    if not (ROOT / ".git").exists():
-        assert source == {}
-        return
-    git = ["git", "-C", str(ROOT)]
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    assert source["commit"] == head and isinstance(source["clean"], bool)
+def git(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+
+
+@pytest.mark.skipif(git("rev-parse", "HEAD").returncode != 0, reason="this is not a checkout")
+def test_the_commit_of_the_source_is_recorded(runs: Path):
+    for name in ("config.json", "result.json"):
+        source = json.loads((runs / "one" / name).read_text())["source"]
+        assert source.keys() == {"commit", "clean"} and isinstance(source["clean"], bool)
+        assert git("merge-base", "--is-ancestor", source["commit"], "HEAD").returncode == 0
+    before = git("rev-parse", "HEAD").stdout.strip()
+    machine._commit.cache_clear()
+    found = machine.environment()["source"]["commit"]
+    assert found in (before, git("rev-parse", "HEAD").stdout.strip())  # it may change while the tests run
+
+
+def test_without_a_checkout_no_commit_is_recorded(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    machine._commit.cache_clear()
+    try:
+        assert machine.environment()["source"] == {}
+    finally:
+        machine._commit.cache_clear()
 
 
 def test_presets_choose_the_rows():

@@ -36,7 +36,7 @@ def test_the_process_has_the_moments_it_should():
     assert (truth.sigma == 0.3).all()
 
 
-def test_sets_have_the_sizes_asked_for_and_nothing_where_nobody_is():
+def test_sets_have_the_given_sizes_and_zeros_in_the_padding():
     X, mask, _, _ = drawn(0, (5, 9, 1))
     assert X.shape == (3, 9, 2) and list(mask.sum(axis=1)) == [5, 9, 1] and (X[~mask] == 0).all()
 
@@ -110,10 +110,10 @@ def test_em_does_not_care_for_the_order_of_points_or_components_nor_for_padding(
         np.testing.assert_allclose(other.sigma[alive], plain.sigma[alive], atol=1e-5)
 
 
-def test_a_component_that_owns_nothing_stays_where_it_is():
+def test_a_component_without_points_is_kept():
     X, mask, _, truth = drawn(0)
     mu = truth.mu.copy()
-    mu[0, 0] = 1e4  # nobody is there
+    mu[0, 0] = 1e4  # no point is near
     after = em_step(X, mask, Mixture(truth.log_pi, mu, truth.sigma))
     assert np.isfinite(after.mu).all() and np.exp(after.log_pi[0, 0]) == 0 and (after.mu[0, 0] == 1e4).all()
 
@@ -130,7 +130,7 @@ def test_em_converges_and_beats_the_truth_on_its_own_sample():
         np.testing.assert_allclose(found.mu[b], single[b].mu[0], rtol=1e-6)
 
 
-def test_em_takes_as_many_rounds_as_it_may():
+def test_em_stops_at_the_limit_of_rounds():
     X, mask, _, _ = drawn(6)
     start = random_mixture(np.random.default_rng(0), 3, 3)
     once = em(X, mask, start, limit=1)
@@ -138,13 +138,13 @@ def test_em_takes_as_many_rounds_as_it_may():
     np.testing.assert_array_equal(em(X, mask, start, limit=2).mu, em_step(X, mask, once).mu)
 
 
-def test_centres_are_points_of_the_set_even_if_there_are_few():
+def test_centers_are_points_of_the_set_even_if_there_are_few():
     X, mask, _, _ = drawn(0, (2, 9), 3)
     X[0, 0] = X[0, 1]  # one place only
-    centres = mixtures._plus_plus(np.random.default_rng(0), X, mask, 4)
+    centers = mixtures._plus_plus(np.random.default_rng(0), X, mask, 4)
     for b in range(2):
-        assert all((X[b, mask[b]] == centre).all(axis=1).any() for centre in centres[b])
-    assert len(np.unique(centres[1], axis=0)) == 4
+        assert all((X[b, mask[b]] == center).all(axis=1).any() for center in centers[b])
+    assert len(np.unique(centers[1], axis=0)) == 4
 
 
 def test_em_from_points_finds_clusters_that_lie_apart():

@@ -59,7 +59,7 @@ def test_areas_known_by_heart():
         assert average_precision(-np.arange(8), np.arange(8) == rank - 1) == pytest.approx(1 / rank)
 
 
-def test_what_no_area_is_defined_for():
+def test_inputs_without_a_defined_area():
     for scores, positive in ([[1.0, 2.0], [True, True]], [[1.0, 2.0], [False, False]], [[1.0], [True, False]],
                              [[1.0, np.nan], [True, False]], [[], []]):  # fmt: skip
         for area in (area_under_roc, average_precision):

@@ -1,4 +1,4 @@
-"""`minisets selftest`: what it reports, and that it can say no.  tests/gpu has the same for a GPU."""
+"""`minisets selftest`: what it reports, and that it can fail.  tests/gpu has the same for a GPU."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_on_the_cpu(tmp_path: Path):
     assert report["passed"] and report["device"] == "cpu" and report["about"]["numpy"]
     softmax = next(group for group in report["groups"] if group["name"] == "softmax")
     assert softmax["kind"] == "ops" and softmax["cases"] > 3 and softmax["errors"]["float64"] < 1e-14
-    assert report["times"] == []  # of a part nothing is timed
+    assert report["times"] == []  # a partial selftest times nothing
 
 
 def test_times_are_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
@@ -52,7 +52,7 @@ def test_an_op_that_cannot_run_is_reported(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--device", "cuda"], "--device cuda: device 'cuda' was requested, but CuPy"),
         (["--device", "gpu"], "--device gpu: unknown device"),
@@ -60,11 +60,11 @@ def test_an_op_that_cannot_run_is_reported(tmp_path: Path, monkeypatch: pytest.M
         (["--repeat", "-1"], "--repeat must be at least 0, given -1"),
     ],
 )
-def test_what_cannot_be_done(words: list[str], said: str, tmp_path: Path):
+def test_impossible_requests(words: list[str], message: str, tmp_path: Path):
     found = command("selftest", *words, "--out", tmp_path / "here" / "report.json")
     if words[-1] == "cuda" and found.returncode == 0:
         pytest.skip("there is a GPU")
-    assert found.returncode == 2 and said in found.stderr and "Traceback" not in found.stderr
+    assert found.returncode == 2 and message in found.stderr and "Traceback" not in found.stderr
     assert not (tmp_path / "here").exists()
 
 
