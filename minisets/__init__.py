@@ -17,9 +17,23 @@ from minisets.recording import record_attention
 from minisets.style import STYLES, Style
 
 __all__ = [
-    "ISAB", "MAB", "PMA", "SAB", "STYLES", "Dotprod", "Multihead", "Pooling", "Style", "__version__", "build", "pad",
-    "rFF", "rFFp", "record_attention", "unpad",
-]  # fmt: skip
+    "ISAB",
+    "MAB",
+    "PMA",
+    "SAB",
+    "STYLES",
+    "Dotprod",
+    "Multihead",
+    "Pooling",
+    "Style",
+    "__version__",
+    "build",
+    "pad",
+    "rFF",
+    "rFFp",
+    "record_attention",
+    "unpad",
+]
 
 # Attach the faster forms of blocks.  Everything above works without their folder.
 try:
