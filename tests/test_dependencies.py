@@ -1,0 +1,43 @@
+"""The library needs NumPy and SciPy alone; the command line says what else it needs."""
+
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.helpers.commandline import ENVIRONMENT, ROOT
+
+EXTRA = ("matplotlib", "tqdm", "PIL")
+
+
+def run(code: str, *blocked: str) -> subprocess.CompletedProcess:
+    """Run code in a process in which these modules cannot be imported."""
+    block = "".join(f"sys.modules[{name!r}] = None; " for name in blocked)
+    words = [sys.executable, "-c", f"import sys; {block}{code}"]
+    return subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True)
+
+
+def test_the_declared_dependencies():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert [name.split(">")[0] for name in project["dependencies"]] == ["numpy", "scipy"]
+    assert {name.split(">")[0] for name in project["optional-dependencies"]["tasks"]} == {
+        "matplotlib",
+        "tqdm",
+        "pillow",
+    }
+
+
+def test_the_library_without_the_rest():
+    code = "import autograd, minisets, minisets.optim, minisets.checkpoint, minisets.interop; print('imported')"
+    assert run(code, *EXTRA).stdout == "imported\n"
+
+
+@pytest.mark.parametrize(("module", "package"), [("matplotlib", "matplotlib"), ("tqdm", "tqdm"), ("PIL", "pillow")])
+def test_the_command_says_what_is_missing(module: str, package: str):
+    words = "sys.argv = ['minisets', 'train', 'unique_characters', '--help']"
+    done = run(f"import tasks.__main__; {words}; sys.exit(tasks.__main__.main())", module)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (
+        f"minisets: the experiments need {package}, which is not installed: pip install 'minisets[tasks]'\n"
+    )
