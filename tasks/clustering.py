@@ -39,20 +39,26 @@ TEST_SEED = 0  # the test sets are the same for every run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(SetSizes, OneDrop, SampledSets):
+class MixtureOptions(SetSizes, OneDrop, SampledSets):
+    """The options of clustering by mixtures, of points here and of images in tasks/image_clustering.py."""
+
     arch: str = option("ISAB (16) + PMA")
     steps: int = option(paper=50_000)
     batch: int = option(paper=10)
-    lr: float = option(paper=1e-3)
     drop: float = option(paper=0.7)
     k: int = option(help="components of a mixture", paper=4, least=2)
     n_min: int = option(paper=100)
     n_max: int = option(paper=500)
-    ragged: bool = option(False, "mix set sizes within a batch, with masks; otherwise one size per batch")
     test_sets: int = option(paper=1_000)
     em_restarts: int = option(
         5, "restarts of the EM that is run to convergence for reference; 0: no EM", least=0, bookkeeping=True
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(MixtureOptions):
+    lr: float = option(paper=1e-3)
+    ragged: bool = option(False, "mix set sizes within a batch, with masks; otherwise one size per batch")
 
     TASK: ClassVar[str] = "clustering"  # the rows of minisets.architectures
 

@@ -27,14 +27,14 @@ from minisets import build
 from minisets.architectures import Network
 from minisets.labels import ROWS
 from minisets.optim import Adam
-from tasks.clustering import agreement, evaluate, mean_log_likelihood, predict
+from tasks.clustering import MixtureOptions, agreement, evaluate, mean_log_likelihood, predict
 from tasks.data import features
 from tasks.data.features import D
 from tasks.data.options import OnData, data_option
 from tasks.data.standins import image_features
 from tasks.harness import paper
 from tasks.harness.experiment import Experiment, Table
-from tasks.harness.options import AUTO, SYNTHETIC, OneDrop, SampledSets, SetSizes, option
+from tasks.harness.options import AUTO, SYNTHETIC, option
 from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, rng_for
 from tasks.metrics import mixtures
 from tasks.plots import clusters
@@ -45,24 +45,14 @@ TEST_SEED = 0  # the test sets are the same for every run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(OnData, SetSizes, OneDrop, SampledSets):
+class Config(MixtureOptions, OnData):  # in this order: OnData alone has the defaults of every trainer
     data: str = data_option("cifar100")
     features: str = option(
         "", "folder of features made by tasks.vgg; by default cifar-100-features in MINISETS_DATA", bookkeeping=True
     )
-    arch: str = option("ISAB (16) + PMA")
-    steps: int = option(paper=50_000)
-    batch: int = option(paper=10)
     lr: float = option(paper=1e-4)
-    drop: float = option(paper=0.7)
-    k: int = option(help="classes in a set, and components of a mixture", paper=4, least=2)
-    n_min: int = option(paper=100)
-    n_max: int = option(paper=500)
-    test_sets: int = option(paper=1_000)
+    k: int = option(help="classes in a set, and components of a mixture", paper=4)
     validation_sets: int = option(50)
-    em_restarts: int = option(
-        5, "restarts of the EM that is run to convergence for reference; 0: no EM", least=0, bookkeeping=True
-    )
 
     def __post_init__(self) -> None:
         if self.data == AUTO and self.features:  # the folder records which data they were made from

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 import traceback
@@ -37,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Experiment:
-    """All that the command line needs to train, resume, tabulate and plot.  Only the training loop is code."""
+    """Everything the command line needs to train, resume, tabulate and plot."""
 
     name: str
     title: str

@@ -149,7 +149,7 @@ class RunFolder:
         self.write(self.config_path, about | more | environment())
 
     def extend(self, config: Settings) -> None:
-        """Let a run go on to more steps.  Until it gets there, result.json and the figures are those of fewer steps."""
+        """Let a run continue to more steps; until it gets there, result.json and the figures are of fewer steps."""
         manifest = self.manifest()
         earlier = [*manifest.get("extended_from", []), manifest["options"]["steps"]]
         self.begin(manifest["preset"], config, extended_from=earlier)

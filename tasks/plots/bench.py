@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from tasks.plots.curves import plain_ticks
 
 KINDS = {  # label and color of a bar, from left to right
     "products": ("matrix products alone", "#bbbbbb"),
@@ -36,9 +37,7 @@ def figure(rows: list[dict[str, Any]], about: dict[str, Any]) -> Figure:
     axes.set(yscale="log", ylabel="milliseconds per training step")
     times = [row[kind]["ms"] for row in rows for kind in kinds]
     axes.set_ylim(_round_down(min(times)), max(times) * 1.3)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda ms, _: f"{ms:,.0f}" if ms >= 1 else f"{ms:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    plain_ticks(axes)
     axes.grid(axis="y", alpha=0.25)
     axes.set_axisbelow(True)
     plotted.legend(*axes.get_legend_handles_labels(), loc="outside right center", fontsize=8)

@@ -11,8 +11,7 @@ from matplotlib.patches import Rectangle
 
 from minisets.labels import parse
 from tasks.harness.run_folder import RunFolder
-from tasks.plots.clusters import Examples, Plot, first_examples
-from tasks.plots.curves import by_label, line_style, protocol
+from tasks.plots.curves import Examples, Plot, by_label, first_examples, line_style, protocol
 
 SETS = 6  # shown in the figure of sets
 _FRAMES = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222", "#e69f00", "#994f00")

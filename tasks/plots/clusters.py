@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,23 +11,9 @@ from scipy.optimize import linear_sum_assignment
 
 from tasks.harness.run_folder import RunFolder
 from tasks.metrics.mixtures import Mixture, assign
-from tasks.plots.curves import COMPONENTS, by_label, protocol
+from tasks.plots.curves import COMPONENTS, Examples, Plot, first_examples, protocol
 
 FAINT = 0.01  # a component of smaller weight is plotted faintly
-Examples = Callable[[Any, Any], dict[str, Any]]
-Plot = Callable[[list[RunFolder]], Figure | None]
-
-
-def first_examples(runs: list[RunFolder], examples: Examples) -> dict[str, tuple[RunFolder, dict[str, np.ndarray]]]:
-    """For each architecture, the first run whose examples are there, and these examples."""
-    found = {}
-    for label, group in by_label(runs).items():
-        for run in group:
-            shown = run.examples(examples)
-            if shown is not None:
-                found[label] = run, shown
-                break
-    return found
 
 
 # ---- mixtures -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the figures share: a line style for each architecture, and learning curves."""
+"""What the figures share: a line style for each architecture, the examples of runs, and learning curves."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ _BLUES = {1: "#88ccaa", 2: "#44aa99", 4: "#117766", 8: "#99aaee", 16: "#66bbee",
 _REDS = {1: "#cc3311", 2: "#ee7733", 4: "#ee3377", 8: "#882255"}  # by the number of seeds after SABs
 
 
+Examples = Callable[[Any, Any], dict[str, Any]]  # (config, trained network) -> the arrays that a figure shows
+Plot = Callable[[list[RunFolder]], Figure | None]
+
+
 def line_style(label: str) -> dict[str, Any]:
     """Color by encoder (and kind of pooling), dashes by pooling, so that thirteen curves can be told apart."""
     try:
@@ -41,6 +45,18 @@ def by_label(runs: list[RunFolder]) -> dict[str, list[RunFolder]]:
         groups.setdefault(getattr(run.options(), "arch", run.experiment.name), []).append(run)
     order = runs[0].experiment.rows
     return dict(sorted(groups.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
+
+
+def first_examples(runs: list[RunFolder], examples: Examples) -> dict[str, tuple[RunFolder, dict[str, np.ndarray]]]:
+    """For each architecture, the first run whose examples are there, and these examples."""
+    found = {}
+    for label, group in by_label(runs).items():
+        for run in group:
+            shown = run.examples(examples)
+            if shown is not None:
+                found[label] = run, shown
+                break
+    return found
 
 
 def protocol(runs: list[RunFolder]) -> str:

@@ -8,8 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from tasks.harness.run_folder import RunFolder
-from tasks.plots.clusters import Examples, Plot, first_examples
-from tasks.plots.curves import protocol
+from tasks.plots.curves import Examples, Plot, first_examples, protocol
 
 
 def sets(examples: Examples) -> Plot:

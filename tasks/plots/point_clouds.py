@@ -8,8 +8,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from tasks.harness.run_folder import RunFolder
-from tasks.plots.clusters import Examples, Plot, first_examples
-from tasks.plots.curves import by_label, protocol
+from tasks.plots.curves import Examples, Plot, by_label, first_examples, protocol
 
 _AZIMUTH, _ELEVATION = np.radians([-60, 25])  # the direction of view
 RIGHT = np.array([-np.sin(_AZIMUTH), np.cos(_AZIMUTH), 0])  # the axes of the picture
