@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minisets.atomic import atomic_write
+from minisets.files import atomic_write
 from minisets.nn.module import Module
 from minisets.optim import Optimizer
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from minisets.atomic import atomic_write
+from minisets.files import atomic_write
 from tasks.data.locations import DataError, cache_folder
 
 try:

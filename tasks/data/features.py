@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minisets.atomic import atomic_write
+from minisets.files import atomic_write
 from tasks.data.cifar100 import CLASSES
 from tasks.data.locations import DataError, data_folder
 from tasks.harness.errors import as_usage_error

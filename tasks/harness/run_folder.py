@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from minisets import checkpoint
-from minisets.atomic import atomic_write
+from minisets.files import atomic_write
 from minisets.nn import Module
 from tasks.harness.errors import UsageError, as_usage_error
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
