@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import backend
+from autograd import backend, threads
 from autograd.backend import Array
 from autograd.ops.shape import concatenate
 from autograd.tape import Tensor
@@ -173,6 +173,10 @@ def main(argv: list[str] | None = None) -> int:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
             hint = f"did you mean {', '.join(near)}?" if near else f"the ops are {', '.join(known)}"
             parser.error(f"there is no op {name!r}; {hint}")
+    try:
+        threads.count()
+    except threads.SettingError as error:
+        parser.error(str(error))
 
     print(f"{'op':34} {'cases':>5}  {'largest relative error':>22}")
     failed = []
