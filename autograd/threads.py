@@ -43,7 +43,7 @@ def _find_blas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     return None
 
 
-MOST = 1024  # threads: more than any machine has use for, and no more than any system can start
+MOST = 1024  # threads, more than any machine has a use for
 _blas = _find_blas()
 _count: int | None = None  # read from the environment on first use
 _queue: SimpleQueue[Callable[[], None]] = SimpleQueue()  # the workers' jobs
