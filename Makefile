@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+OLDEST := build/oldest
 comma  := ,
 
-.PHONY: help test test-gpu test-plain demo tables figures lint format clean
+.PHONY: help test test-gpu test-plain test-oldest demo tables figures lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## this list
@@ -18,6 +19,9 @@ test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU
 
 test-plain: $(VENV)/.ready      ## the suite as if the folders of faster forms had been deleted
 	PYTHONPATH=tests/helpers/without_fast $(BIN)/python -m pytest -n auto
+
+test-oldest: $(OLDEST)/.ready   ## the suite with the oldest versions of NumPy and all else that pyproject.toml allows
+	$(OLDEST)/bin/python -m pytest -n auto
 
 demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and plot the result
 	rm -rf runs/demo
@@ -44,6 +48,12 @@ $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minisets needs Python 3.11 or later; $(PYTHON) is %d.%d: try make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(OLDEST)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) -m tests.helpers.oldest > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(OLDEST)/oldest.txt -e '.[test,interop,modelnet]'
 	@touch $@
 
 # Where there is a GPU the tests run on it, and need the CUDA libraries too.
