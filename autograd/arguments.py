@@ -1,15 +1,24 @@
 """How the arguments of a call become the arrays that a pure op computes with.
 
-In short: constants take the dtype and device of the Tensors in the same call, so float32 stays float32.
+In short: constants take the dtype and device of the Tensors in the same call, so float32 stays float32; and integers
+never enter a formula that is meant for floating-point numbers.
 
     argument                            with a floating-point Tensor          without one
     a floating-point Tensor             its array                             –
-    a number, or a NumPy scalar         a Python number, which does not       a 0-d array
+    a number, or a NumPy scalar         a Python number, which does not       as an array
                                         promote
-    an array, list or tuple of numbers  an array of the Tensor's dtype,       an array, unchanged
-                                        on its device
-    an array of booleans                the same, on its device               unchanged
+    an array, list or tuple of numbers  an array of the Tensor's dtype,       integers become float64,
+                                        on its device                         on the Tensors' device
+    an array of booleans                the same                              booleans become float64
     None, a string                      unchanged                             unchanged
+
+This holds for an op that declares nothing else.  The others say so below @op (registry.py):
+
+    @integer_arithmetic    |x| + − × of integers are integers: without a floating-point Tensor, all become int64 (and
+                           uint64, as in NumPy, float64)
+    @any_dtype             the op selects, moves or counts: without a floating-point Tensor, nothing is converted
+
+Both leave booleans as they are beside a floating-point Tensor, and so does every op with those in settings: a mask.
 
 In settings (an axis, labels, an index) integers keep their dtype and lists stay lists.  If a call has no Tensors at
 all, its plain floating-point arrays play their role.
@@ -45,6 +54,7 @@ class Parameters:
     def __init__(self, function: Callable[..., Any]) -> None:
         parameters = list(inspect.signature(function).parameters.values())
         self.name, self.check = function.__name__, getattr(function, "check", None)
+        self.integers = getattr(function, "integers", "float64")  # the dtype that they become; None: they are kept
         self.inputs = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
         self.settings = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
         self.takes_list = any(p.annotation in LIST_ANNOTATIONS for p in parameters if p.name in self.inputs)
@@ -63,7 +73,10 @@ class Parameters:
 
     def bind(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The inputs and settings of any call, with omitted parameters at their defaults."""
-        bound = self.signature.bind(*arguments, **keywords)
+        try:
+            bound = self.signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{self.name}({', '.join(self.signature.parameters)}): {error}") from None
         bound.apply_defaults()
         values = bound.arguments
         inputs = tuple(values.pop(name) for name in self.inputs)
@@ -77,13 +90,24 @@ class Parameters:
 
 
 def convert_arguments(
-    name: str, inputs: Sequence[Any], arrays: Sequence[Any], settings: dict[str, Any], tensor: type[Any]
+    name: str,
+    inputs: Sequence[Any],
+    arrays: Sequence[Any],
+    settings: dict[str, Any],
+    tensor: type[Any],
+    integers: str | None = "float64",
+    numbers: bool = True,
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The inputs' arrays and the settings, converted as in the table above; `tensor` is the type Tensor."""
-    tensor_data = [x.data for x in inputs if isinstance(x, tensor)]
-    common = _common_array(name, tensor_data or [x for x in arrays if backend.is_array(x)])
-    arrays = [_as_input(x, common) for x in arrays]
-    return arrays, {key: _as_setting(name, key, value, common, tensor) for key, value in settings.items()}
+    """The inputs' arrays and the settings, converted as in the table above.
+
+    `tensor` is the type Tensor, `integers` the dtype that integers become (None: they are kept).  If not `numbers`,
+    Python numbers become arrays, too.
+    """
+    leading = [x.data for x in inputs if isinstance(x, tensor)] or [x for x in arrays if backend.is_array(x)]
+    common = _common_array(name, leading)
+    place = common if common is not None or not leading else leading[0]  # all arrays move to its device
+    arrays = [_as_input(name, x, common, place, integers, numbers) for x in arrays]
+    return arrays, {key: _as_setting(name, key, value, common, place, tensor) for key, value in settings.items()}
 
 
 def _common_array(name: str, arrays: Sequence[Array]) -> Array | None:
@@ -105,30 +129,40 @@ def _common_array(name: str, arrays: Sequence[Array]) -> Array | None:
     return common
 
 
-def _as_input(value: Any, common: Array | None) -> Any:
+def _as_input(
+    name: str, value: Any, common: Array | None, place: Array | None, integers: str | None, numbers: bool
+) -> Any:
     """Convert an input as in the table."""
-    if value is common or value is None:
+    if value is None or isinstance(value, str):
         return value
     if isinstance(value, np.generic) and common is not None:  # before the next line: np.float64 is also a float
         value = value.item()
-    if isinstance(value, int | float | np.generic):
-        return value if common is not None else np.asarray(value)
-    if isinstance(value, list | tuple | range):
-        value = np.asarray(value)
-    if not backend.is_array(value):
+    if isinstance(value, int | float) and common is not None and numbers:
         return value
+    value = plain_array(value)
     if value.dtype.kind not in "biuf":
-        raise TypeError(f"expected an array of real numbers, given one of dtype {value.dtype}")
-    if common is None:
+        raise TypeError(f"{name}: expected an array of real numbers, given one of dtype {value.dtype}")
+    if place is not None:
+        value = backend.to_device_of(value, place)
+    if common is not None:
+        kept = value.dtype.kind == "b" and integers != "float64"
+        return value if kept else value.astype(common.dtype, copy=False)
+    if integers is None or value.dtype.kind == "f":
         return value
-    value = backend.to_device_of(value, common)
-    return value if value.dtype.kind == "b" else value.astype(common.dtype, copy=False)
+    return value.astype(np.promote_types(value.dtype, integers), copy=False)
 
 
-def _as_setting(name: str, key: str, value: Any, common: Array | None, tensor: type[Any]) -> Any:
+def plain_array(value: Any) -> Array:
+    """A value as an array, if it is not one.  A subclass of NumPy's, such as np.matrix, could redefine what * means."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a NumPy masked array would lose its mask: pass x.data, and ~x.mask to ops that take a mask")
+    return value if backend.on_gpu(value) else np.asarray(value)
+
+
+def _as_setting(name: str, key: str, value: Any, common: Array | None, place: Array | None, tensor: type[Any]) -> Any:
     """Convert a setting as in the table.  Settings receive no gradients, so a Tensor that requires one is an error."""
     if isinstance(value, tuple):
-        return tuple(_as_setting(name, key, part, common, tensor) for part in value)
+        return tuple(_as_setting(name, key, part, common, place, tensor) for part in value)
     if isinstance(value, tensor):
         if value.requires_grad:
             raise TypeError(
@@ -137,7 +171,9 @@ def _as_setting(name: str, key: str, value: Any, common: Array | None, tensor: t
         value = value.data
     if isinstance(value, np.generic):
         return value.item()
-    if common is None or not backend.is_array(value):
+    if not backend.is_array(value):
         return value
-    value = backend.to_device_of(value, common)
-    return value.astype(common.dtype, copy=False) if value.dtype.kind == "f" else value
+    value = plain_array(value)
+    if place is not None:
+        value = backend.to_device_of(value, place)
+    return value.astype(common.dtype, copy=False) if common is not None and value.dtype.kind == "f" else value

@@ -91,8 +91,8 @@ class Methods(Operators):
     def abs(self) -> Tensor:
         return autograd.abs(self)
 
-    def clip(self, low: float | None = None, high: float | None = None) -> Tensor:
-        return autograd.clip(self, low=low, high=high)
+    def clip(self, low: Any = None, high: Any = None) -> Tensor:
+        return autograd.clip(self, low, high)
 
     # ---- comparisons have no derivative: they return plain boolean arrays, which can be used as masks
 

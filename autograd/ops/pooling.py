@@ -8,13 +8,13 @@ import numpy as np
 
 from autograd.backend import Array, array_module, to_device_of
 from autograd.ops.nn import require_mask
-from autograd.ops.reduce import axes_of, drop_axes
+from autograd.ops.reduce import axes_of, axis_of, drop_axes
 from autograd.registry import checked_by
 from autograd.tape import Result, op
 
 
 def _check_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> None:
-    (axis,) = axes_of(x, (axis,))
+    axis = axis_of(x, axis)
     if mask is not None:
         require_mask(mask, x.shape[: axis + 1])
 
