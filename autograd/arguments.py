@@ -57,6 +57,8 @@ class Parameters:
         self.integers = getattr(function, "integers", "float64")  # the dtype that they become; None: they are kept
         self.inputs = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
         self.settings = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        self.optional = {p.name for p in parameters if p.default is None}
+        self.strings = {p.name for p in parameters if p.annotation in ("str", str)}
         self.takes_list = any(p.annotation in LIST_ANNOTATIONS for p in parameters if p.name in self.inputs)
         self.positional = -1 if self.takes_list else len(self.inputs)  # arguments that are inputs, in order
         self.multiple = self.takes_list or len(self.inputs) > 1
@@ -88,6 +90,19 @@ class Parameters:
                 raise ValueError(f"{self.name} needs at least one Tensor, given an empty list")
         return inputs, values
 
+    def require(self, inputs: Sequence[Any]) -> None:
+        """Raise an error for an input that is None or a string where the op needs an array, or the reverse."""
+        names = self.inputs * len(inputs) if self.takes_list else self.inputs
+        for name, x in zip(names, inputs, strict=True):
+            if name in self.strings:
+                expected = None if isinstance(x, str) else "a string"
+            else:
+                wrong = isinstance(x, str) or (x is None and name not in self.optional)
+                expected = "a Tensor, an array or a number" if wrong else None
+            if expected is not None:
+                given = repr(x) if x is None or isinstance(x, str) else f"a {type(x).__name__}"
+                raise TypeError(f"{self.name}: expected {expected} as {name}, given {given}")
+
 
 def convert_arguments(
     name: str,
@@ -95,14 +110,13 @@ def convert_arguments(
     arrays: Sequence[Any],
     settings: dict[str, Any],
     tensor: type[Any],
-    integers: str | None = "float64",
-    numbers: bool = True,
+    parameters: Parameters | None = None,
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The inputs' arrays and the settings, converted as in the table above.
-
-    `tensor` is the type Tensor, `integers` the dtype that integers become (None: they are kept).  If not `numbers`,
-    Python numbers become arrays, too.
-    """
+    """The inputs' arrays and the settings, converted as in the table above; `tensor` is the type Tensor."""
+    integers, numbers = "float64", True
+    if parameters is not None:
+        parameters.require(inputs)
+        integers, numbers = parameters.integers, parameters.check is None  # a check sees arrays, and no numbers
     leading = [x.data for x in inputs if isinstance(x, tensor)] or [x for x in arrays if backend.is_array(x)]
     common = _common_array(name, leading)
     place = common if common is not None or not leading else leading[0]  # all arrays move to its device
@@ -139,7 +153,7 @@ def _as_input(
         value = value.item()
     if isinstance(value, int | float) and common is not None and numbers:
         return value
-    value = plain_array(value)
+    value = plain_array(name, value)
     if value.dtype.kind not in "biuf":
         raise TypeError(f"{name}: expected an array of real numbers, given one of dtype {value.dtype}")
     if place is not None:
@@ -152,11 +166,25 @@ def _as_input(
     return value.astype(np.promote_types(value.dtype, integers), copy=False)
 
 
-def plain_array(value: Any) -> Array:
+def explained(
+    error: Exception, name: str, inputs: Sequence[Any], arrays: Sequence[Any], parameters: Parameters | None
+) -> Exception:
+    """An error that occurred in an op, of the same kind, with the op's name and the shapes of its inputs."""
+    if parameters is not None:
+        parameters.require(inputs)  # the more likely cause
+    kind = next(kind for kind in (AttributeError, TypeError, ValueError) if isinstance(error, kind))
+    shapes = ", ".join(str(x.shape) for x in arrays if hasattr(x, "shape"))
+    return kind(f"{name} of {shapes}: {error}")
+
+
+def plain_array(name: str, value: Any) -> Array:
     """A value as an array, if it is not one.  A subclass of NumPy's, such as np.matrix, could redefine what * means."""
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("a NumPy masked array would lose its mask: pass x.data, and ~x.mask to ops that take a mask")
-    return value if backend.on_gpu(value) else np.asarray(value)
+        raise TypeError(f"{name}: a masked array would lose its mask; pass x.data, and ~x.mask to ops that take a mask")
+    try:
+        return value if backend.on_gpu(value) else np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name}: expected an array, given a {type(value).__name__} of uneven parts") from None
 
 
 def _as_setting(name: str, key: str, value: Any, common: Array | None, place: Array | None, tensor: type[Any]) -> Any:
@@ -173,7 +201,7 @@ def _as_setting(name: str, key: str, value: Any, common: Array | None, place: Ar
         return value.item()
     if not backend.is_array(value):
         return value
-    value = plain_array(value)
+    value = plain_array(name, value)
     if place is not None:
         value = backend.to_device_of(value, place)
     return value.astype(common.dtype, copy=False) if common is not None and value.dtype.kind == "f" else value

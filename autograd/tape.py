@@ -41,7 +41,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from autograd import backend
-from autograd.arguments import Parameters, convert_arguments, plain_array
+from autograd.arguments import Parameters, convert_arguments, explained, plain_array
 from autograd.backend import Array
 from autograd.methods import Methods
 from autograd.registry import register
@@ -66,7 +66,7 @@ class Tensor(Methods):
     def __init__(self, data: Any, requires_grad: bool = False) -> None:
         if isinstance(data, Tensor):
             data = data.data
-        self.data: Array = data if type(data) is np.ndarray else plain_array(data)
+        self.data: Array = data if type(data) is np.ndarray else plain_array("Tensor", data)
         self.requires_grad = requires_grad
         self.node: Node | None = None
         self.grad: Array | None = None
@@ -200,7 +200,7 @@ def _seed(output: Tensor, seed: Any) -> Array:
 # ---- recording ops --------------------------------------------------------------------------------------------------
 
 P = ParamSpec("P")
-# The thread in which no_grad() was called: from Python 3.14 on, a thread can inherit the variables of the one starting it.
+# The thread inside no_grad(), since threads that it starts may inherit the variable (in free-threaded Python they do).
 _no_grad = contextvars.ContextVar[threading.Thread | None]("no_grad", default=None)
 
 
@@ -209,7 +209,7 @@ def op(function: Callable[P, Result]) -> Callable[P, Tensor]:
 
     The pure function's positional parameters are the op's inputs; callers pass Tensors, or constants: arrays, numbers,
     lists.  A parameter xs: Sequence[Array] stands for a list of inputs.  Its keyword-only parameters are settings,
-    which are always constants.  arguments.py converts the arguments of a call to arrays.
+    which are always constants.  arguments.py converts the arguments of a call to arrays, and integers to float64.
 
     vjps has one entry per input, None where there is no derivative (such as the condition of where; that input must
     not require one).  The vjp of an input that needs no gradient is dropped at once, which frees the arrays only it
@@ -237,7 +237,7 @@ def op(function: Callable[P, Result]) -> Callable[P, Tensor]:
     def lifted(*inputs: Any, **settings: Any) -> Tensor:
         if len(inputs) != parameters.positional or not settings.keys() <= parameters.settings:
             inputs, settings = parameters.bind(inputs, settings)
-        return apply(name, lifted.compute, inputs, settings, parameters.check, parameters.integers)  # type: ignore[attr-defined]
+        return apply(name, lifted.compute, inputs, settings, parameters)  # type: ignore[attr-defined]
 
     # `compute` is looked up on each call, so that it can be replaced.
     lifted.pure, lifted.compute = function, compute  # type: ignore[attr-defined]
@@ -245,32 +245,22 @@ def op(function: Callable[P, Result]) -> Callable[P, Tensor]:
     return register(lifted)
 
 
-def apply(
-    name: str,
-    compute: Any,
-    inputs: Sequence[Any],
-    settings: dict[str, Any],
-    check: Any = None,
-    integers: str | None = "float64",
-) -> Tensor:
+def apply(name: str, compute: Any, inputs: Sequence[Any], settings: dict[str, Any], parameters: Any = None) -> Tensor:
     """Run an op: unwrap Tensors, compute y and pull, and record a Node if any input needs a gradient.
 
     In compute(needs_grad, *arrays, **settings), needs_grad has one boolean per input.
     """
     arrays = [x.data if isinstance(x, Tensor) else x for x in inputs]
     if not _needs_no_conversion(inputs, settings):
-        arrays, settings = convert_arguments(name, inputs, arrays, settings, Tensor, integers, numbers=check is None)
-    stopped = _no_grad.get()
-    recording = stopped is None or stopped is not threading.current_thread()
+        arrays, settings = convert_arguments(name, inputs, arrays, settings, Tensor, parameters)
+    recording = (thread := _no_grad.get()) is None or thread is not threading.current_thread()
     needs_grad = [recording and isinstance(x, Tensor) and x.requires_grad for x in inputs]
     try:
-        if check is not None:
-            check(*arrays, **settings)
+        if parameters is not None and parameters.check is not None:
+            parameters.check(*arrays, **settings)
         y, pull = compute(needs_grad, *arrays, **settings)
-    except (TypeError, ValueError) as error:
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        shapes = ", ".join(str(x.shape) for x in arrays if hasattr(x, "shape"))
-        raise kind(f"{name} of {shapes}: {error}") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise explained(error, name, inputs, arrays, parameters) from error
     output = Tensor(y)
     if True in needs_grad and output.data.dtype.kind == "f":  # integers have no derivative
         output.requires_grad = True

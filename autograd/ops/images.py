@@ -94,8 +94,9 @@ def _check_batch_norm(
 ) -> None:
     channels = x.shape[axis_of(x, axis)]
     for vector in (gamma, beta, *(statistics or ())):
-        if vector is not None and vector.shape != (channels,):
-            raise ValueError(f"expected one value for each of {channels} channels, given shape {vector.shape}")
+        if vector is not None and getattr(vector, "shape", None) != (channels,):
+            given = f"shape {vector.shape}" if hasattr(vector, "shape") else repr(vector)
+            raise ValueError(f"expected an array of one value for each of {channels} channels, given {given}")
 
 
 @op

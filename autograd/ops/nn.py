@@ -92,6 +92,8 @@ def split_heads(x: Array, *, heads: int) -> Result:
 @any_dtype
 def join_heads(x: Array) -> Result:
     """(..., h, n, e) -> (..., n, h e), the inverse of split_heads          gx = split_heads(g)"""
+    if x.ndim < 3:
+        raise ValueError("expected x (..., h, n, e)")
     heads = x.shape[-3]
     return _join(x), lambda g: _split(g, heads)
 

@@ -64,6 +64,8 @@ def dropout(x: Array, *, p: float, rng: np.random.Generator) -> Result:
     """
     if not 0 <= p < 1:
         raise ValueError(f"the probability p of dropping an element must lie in [0, 1), given {p}")
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a generator of random numbers, np.random.default_rng(seed), given {rng!r}")
     if p == 0:
         return x, lambda g: g
     keep = to_device_of(rng.random(x.shape, dtype=x.dtype) >= p, x) * (1 / (1 - p))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -77,7 +78,11 @@ def stack(xs: Sequence[Array], *, axis: int = 0) -> Result:
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """x split along an axis into equal sections or at the given indices, as a list; the inverse of concatenate."""
     x = x if isinstance(x, Tensor) else Tensor(x)
-    axis = axis_of(x, axis)
+    try:
+        axis = axis_of(x, axis)
+        sections = sections if isinstance(sections, int | np.integer) else [operator.index(i) for i in sections]
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"split of {x.shape} into {sections}: {error}") from None
     length = x.shape[axis]
     if isinstance(sections, int | np.integer):
         if sections < 1 or length % sections:

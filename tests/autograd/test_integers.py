@@ -142,6 +142,8 @@ def test_masks_labels_and_indices_stay_what_they_are():
 
 def test_a_padding_value_that_the_dtype_cannot_hold():
     for dtype, value in (("int64", 0.5), ("int64", np.nan), ("uint8", 256), ("bool", 2), ("int8", np.inf)):
-        with pytest.raises(TypeError, match=rf"^pad of \(2,\): {dtype} cannot hold the value {value}: convert x with .as"):
+        with pytest.raises(
+            TypeError, match=rf"^pad of \(2,\): {dtype} cannot hold the value {value}: convert x with .as"
+        ):
             ag.pad(Tensor(np.ones(2, dtype)), [(0, 1)], value=value)
     assert ag.pad(Tensor(np.ones(2, "float32")), [(0, 1)], value=0.1).dtype == "float32"
