@@ -1,4 +1,4 @@
-"""Corners of single ops that the case table does not reach: ties, refusals, limits."""
+"""Corners of single ops that the case table does not reach: ties, limits, infinity."""
 
 import weakref
 
@@ -37,6 +37,29 @@ def test_powers_of_zero():
     np.testing.assert_array_equal(gradient(lambda x: x**2, 0.0, 1.0), [0, 2])
     np.testing.assert_array_equal(gradient(lambda x: x**0, 0.0, 1.0), [0, 0])
     np.testing.assert_array_equal(gradient(lambda y: ag.power(0.0, y), 1.0, 2.0), [0, 0])
+
+
+def test_zero_to_a_negative_power_has_no_gradient_for_the_exponent():
+    with np.errstate(divide="ignore"):
+        x, y = (
+            Tensor(np.array(values), requires_grad=True) for values in ([0.0, 0.0, 0.0, 2.0], [-1.0, 0.0, 2.0, -1.0])
+        )
+        (x**y).backward(np.ones(4))
+    np.testing.assert_allclose(y.grad, [0, 0, 0, np.log(2) / 2], rtol=1e-15)
+    np.testing.assert_array_equal(x.grad, [-np.inf, 0, 0, -0.25])
+
+
+@pytest.mark.parametrize("bounds", [np.array([0.0, 1.0]), np.array([0, 1]), [0, 1.0], Tensor([0, 1]), np.float64(1)])
+def test_bounds_of_any_kind_leave_float32_as_it_is(bounds):
+    x = Tensor(np.array([[-2.0, 3.0], [0.5, 0.5]], dtype="float32"), requires_grad=True)
+    for low, high in ((bounds, None), (None, bounds), (bounds, bounds)):
+        x.grad, y = None, x.clip(low, high)
+        y.sum().backward()
+        assert y.dtype == x.grad.dtype == "float32" and x.grad.shape == x.shape
+        limits = [None if b is None else np.asarray(b, dtype="float32") for b in (low, high)]
+        np.testing.assert_array_equal(y.data, np.clip(x.data, *limits))
+        np.testing.assert_array_equal(x.grad, y.data == x.data)
+    assert x.clip().data is x.data
 
 
 def test_logsumexp_of_nothing_but_minus_infinity():
