@@ -5,23 +5,21 @@ never enter a formula that is meant for floating-point numbers.
 
     argument                            with a floating-point Tensor          without one
     a floating-point Tensor             its array                             –
-    a number, or a NumPy scalar         a Python number, which does not       as an array
+    a number, or a NumPy scalar         a Python number, which does not       a 0-d array, integers as float64
                                         promote
-    an array, list or tuple of numbers  an array of the Tensor's dtype,       integers become float64,
+    an array, list or tuple of numbers  an array of the Tensor's dtype,       an array, integers as float64,
                                         on its device                         on the Tensors' device
-    an array of booleans                the same                              booleans become float64
+    an array of booleans                the same                              the same
     None, a string                      unchanged                             unchanged
 
-This holds for an op that declares nothing else.  The others say so below @op (registry.py):
+This holds for every op that declares nothing else.  Two declarations (registry.py) keep integers and booleans, unless
+the call has a floating-point Tensor; even then, booleans stay booleans:
 
-    @integer_arithmetic    |x| + − × of integers are integers: without a floating-point Tensor, all become int64 (and
-                           uint64, as in NumPy, float64)
-    @any_dtype             the op selects, moves or counts: without a floating-point Tensor, nothing is converted
+    @integer_arithmetic    + − × of integers are integers, computed in int64 (of uint64, which does not fit, in float64)
+    @any_dtype             the op only selects, moves or counts elements, so nothing is converted
 
-Both leave booleans as they are beside a floating-point Tensor, and so does every op with those in settings: a mask.
-
-In settings (an axis, labels, an index) integers keep their dtype and lists stay lists.  If a call has no Tensors at
-all, its plain floating-point arrays play their role.
+In settings (an axis, labels, a mask) integers and booleans keep their dtype and lists stay lists.  If a call has no
+Tensors at all, its plain floating-point arrays play their role.
 """
 
 from __future__ import annotations
@@ -147,7 +145,7 @@ def _as_input(
     name: str, value: Any, common: Array | None, place: Array | None, integers: str | None, numbers: bool
 ) -> Any:
     """Convert an input as in the table."""
-    if value is None or isinstance(value, str):
+    if value is None or isinstance(value, str) or (value is common and type(value) is np.ndarray):
         return value
     if isinstance(value, np.generic) and common is not None:  # before the next line: np.float64 is also a float
         value = value.item()
