@@ -8,6 +8,7 @@ CuPy is imported only when a GPU is first requested: the project imports and run
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from types import ModuleType
@@ -80,6 +81,18 @@ def same_device(array: Array, other: Array) -> bool:
 def to_device_of(array: Array, other: Array) -> Array:
     """The array on another array's device."""
     return array if same_device(array, other) else to_device(array, device_of(other))
+
+
+def device_guard(*values: Any) -> Any:
+    """`with device_guard(x):` makes x's GPU the current one, on which CuPy computes and allocates.
+
+    x is the first CuPy array among the values; without one, nothing changes.
+    """
+    cupy = array_module(*values)
+    return _NO_GUARD if cupy is np else next(x for x in values if isinstance(x, cupy.ndarray)).device
+
+
+_NO_GUARD = contextlib.nullcontext()
 
 
 def gpu() -> ModuleType:

@@ -3,6 +3,7 @@
 The stand-in is NumPy under another name: it shows that the right calls are made, not that CuPy answers them.
 """
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,10 +18,17 @@ from minisets.nn import Linear, Sequential
 from tests.helpers import double
 
 
+class Device(contextlib.nullcontext):
+    """A GPU of the stand-in, by its number."""
+
+    def __init__(self, number: int) -> None:
+        self.id = self.enter_result = number
+
+
 class DeviceArray(np.ndarray):
     """An array of the stand-in: on device 0 by default."""
 
-    device = SimpleNamespace(id=0)
+    device = Device(0)
 
     def get(self) -> np.ndarray:
         return np.array(self)
@@ -61,7 +69,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
     def array(values):
         result = np.array(values).view(DeviceArray)
-        result.device = SimpleNamespace(id=cupy.used[-1] if cupy.used else 0)
+        result.device = Device(cupy.used[-1] if cupy.used else 0)
         return result
 
     cupy.array = array

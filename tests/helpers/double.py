@@ -79,6 +79,12 @@ class Device:
     def use(self) -> None:
         """Make it the current one, which it is."""
 
+    def __enter__(self) -> None:
+        """`with device:` makes it the current one for a while."""
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def synchronize(self) -> None:
         waits["synchronize"] += 1
 

@@ -17,6 +17,8 @@ A kernel that does what CUDA forbids raises a KernelError that names it, and the
 - barriers that part of a block never reaches, warp operations whose mask names a lane that has ended or omits the
   caller's own, threads that wait for ever (in CuPy's own kernels, only the last)
 - more threads, blocks or shared memory than there may be
+- memory, kernels and handles of cuBLAS used while another device is the current one; there are two devices, of compute
+  capability 8.0 and 9.0, without access to each other's memory
 
 `schedule()` changes the order in which threads take their turns, so a missing barrier shows as a wrong result;
 `counts()`, `counting()`, `launched()` and `live()` tell what happened. `bytes_handed` adds up, for each launch, the

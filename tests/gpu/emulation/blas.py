@@ -25,7 +25,7 @@ _pointer_mode = CUBLAS_POINTER_MODE_HOST
 
 
 def create() -> int:
-    return 1
+    return 1 + library.current_device()  # a handle is for the device that was current when it was made
 
 
 def destroy(handle: int) -> None:
@@ -83,6 +83,8 @@ class Matrix(NamedTuple):
 def _memory(name: str, address: int, size: int, on_device: bool = True) -> np.ndarray:
     if on_device and not library.holds(address, size):
         raise KernelError(f"CUBLAS: {name}, {size} bytes at {address:#x}, is not inside one live allocation")
+    if on_device and library.device_of(address) != library.current_device():
+        raise KernelError(f"CUBLAS: {name} is on device {library.device_of(address)}, which is not the current one")
     return np.frombuffer((ctypes.c_char * size).from_address(address), np.uint8)
 
 
@@ -104,6 +106,7 @@ def _transposed(matrices: np.ndarray, operation: int) -> np.ndarray:
 class Product(NamedTuple):
     """C = alpha · op(A) · op(B) + beta · C, where op(A) is (m, k) and op(B) is (k, n)."""
 
+    handle: int
     transa: int
     transb: int
     m: int
@@ -138,6 +141,9 @@ class Product(NamedTuple):
 
     def launch(self, *batches: Iterable[Matrix]) -> None:
         """Compute one call of cuBLAS and count it."""
+        here = library.current_device()
+        if self.handle != 1 + here:
+            raise KernelError(f"CUBLAS_STATUS_INVALID_VALUE: a handle of another device than the current one, {here}")
         library.record_product(sum(self.compute(*matrices) for matrices in batches))
 
 
@@ -156,7 +162,7 @@ def gemmEx(
 ):
     operands = ((a, atype, lda), (b, btype, ldb), (c, ctype, ldc))
     matrices = [Matrix(name, p, np.dtype(_DATA_TYPES[t]), ld) for name, (p, t, ld) in zip("ABC", operands, strict=True)]
-    Product(transa, transb, m, n, k, alpha, beta, _scalar_type(compute, ctype)).launch(matrices)
+    Product(handle, transa, transb, m, n, k, alpha, beta, _scalar_type(compute, ctype)).launch(matrices)
 
 
 def gemmStridedBatchedEx(
@@ -168,13 +174,13 @@ def gemmStridedBatchedEx(
         Matrix(name, p, np.dtype(_DATA_TYPES[t]), ld, stride, count)
         for name, (p, t, ld, stride) in zip("ABC", operands, strict=True)
     ]
-    Product(transa, transb, m, n, k, alpha, beta, _scalar_type(compute, ctype)).launch(matrices)
+    Product(handle, transa, transb, m, n, k, alpha, beta, _scalar_type(compute, ctype)).launch(matrices)
 
 
 def _gemm(dtype: np.dtype) -> Callable[..., None]:
     def gemm(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
         matrices = Matrix("A", a, dtype, lda), Matrix("B", b, dtype, ldb), Matrix("C", c, dtype, ldc)
-        Product(transa, transb, m, n, k, alpha, beta, dtype).launch(matrices)
+        Product(handle, transa, transb, m, n, k, alpha, beta, dtype).launch(matrices)
 
     return gemm
 
@@ -183,7 +189,7 @@ def _gemm_strided_batched(dtype: np.dtype) -> Callable[..., None]:
     def gemm(handle, transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, count):
         operands = ((a, lda, stridea), (b, ldb, strideb), (c, ldc, stridec))
         matrices = [Matrix(name, p, dtype, ld, s, count) for name, (p, ld, s) in zip("ABC", operands, strict=True)]
-        Product(transa, transb, m, n, k, alpha, beta, dtype).launch(matrices)
+        Product(handle, transa, transb, m, n, k, alpha, beta, dtype).launch(matrices)
 
     return gemm
 
@@ -192,7 +198,7 @@ def _gemm_batched(dtype: np.dtype) -> Callable[..., None]:
     """The operands are arrays, on the device, of the addresses of the matrices."""
 
     def gemm(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, count):
-        product = Product(transa, transb, m, n, k, alpha, beta, dtype)
+        product = Product(handle, transa, transb, m, n, k, alpha, beta, dtype)
         tables = [
             _memory(f"the table of {name}", p, 8 * count).view(np.uint64)
             for name, p in zip("ABC", (a, b, c), strict=True)

@@ -14,6 +14,7 @@ std::vector<const char *> launched;  // the names of what was launched, in order
 // A module is a library that compiling.py made from a source, a function one kernel of it. Neither is ever freed.
 struct Module {
   void *library;
+  int device;  // on which it was loaded, and where alone it can be launched
   bool collective, strict;
 };
 
@@ -33,6 +34,24 @@ size_t bytes_handed(const EmulatedKernel *kernel, void **arguments) {
     if (start && seen.insert(start).second) total += bytes;
   }
   return total;
+}
+
+// What is wrong with launching this function on the current device, or "".
+std::string misplaced(const Function *function, void **arguments) {
+  const int here = emulation::current_device;
+  if (function->module->device != here) {
+    return "CUDA_ERROR_INVALID_HANDLE: loaded on device " + std::to_string(function->module->device) +
+           ", launched on device " + std::to_string(here);
+  }
+  for (int i = 0; i < function->kernel->parameters; i++) {
+    if (!function->kernel->points[i]) continue;
+    const int device = emulation::device_of(*static_cast<uintptr_t *>(arguments[i]));
+    if (device >= 0 && device != here) {
+      return "CUDA_ERROR_ILLEGAL_ADDRESS: argument " + std::to_string(i) + " is on device " + std::to_string(device) +
+             ", the kernel on device " + std::to_string(here);
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -63,7 +82,7 @@ intptr_t driver_moduleLoadData(PyObject *image, int) {
     return 0;
   }
   auto flag = [library](const char *name) { return *static_cast<const bool *>(dlsym(library, name)); };
-  return reinterpret_cast<intptr_t>(new Module{library, flag("emulated_is_collective"), flag("emulated_is_strict")});
+  return reinterpret_cast<intptr_t>(new Module{library, emulation::current_device, flag("emulated_is_collective"), flag("emulated_is_strict")});
 }
 
 PyObject *driver_moduleUnload(intptr_t, int) { Py_RETURN_NONE; }
@@ -101,7 +120,8 @@ PyObject *driver_launchKernel(intptr_t address, unsigned grid_x, unsigned grid_y
   emulation_record(kernel->name);
   emulation_counts.launches++;
   emulation_counts.bytes_handed += bytes_handed(kernel, launch.arguments);
-  std::string problem = emulation::run(launch);
+  std::string problem = misplaced(function, launch.arguments);
+  if (problem.empty()) problem = emulation::run(launch);
   if (!problem.empty()) return fail(std::string("kernel ") + kernel->name + ": " + problem);
   Py_RETURN_NONE;
 }
@@ -125,6 +145,8 @@ void emulation_schedule(int order, unsigned seed) { emulation::set_order(static_
 PyObject *emulation_check() { return none_or_fail(emulation::damage()); }
 
 long emulation_live() { return emulation::live_allocations(); }
+
+int emulation_device_of(uintptr_t address) { return emulation::device_of(address); }
 
 int emulation_holds(uintptr_t address, size_t bytes) { return emulation::holds(address, bytes); }
 

@@ -39,6 +39,7 @@ def load() -> ctypes.PyDLL:
         library.emulation_schedule.argtypes = [ctypes.c_int, ctypes.c_uint]
         library.emulation_check.restype = ctypes.py_object
         library.emulation_live.restype = ctypes.c_long
+        library.emulation_device_of.argtypes = [ctypes.c_size_t]
         library.emulation_holds.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
         library.emulation_record.argtypes = [ctypes.c_char_p]
         library.emulation_launched.argtypes = [ctypes.c_ssize_t]
@@ -114,6 +115,15 @@ def live() -> int:
 def check() -> None:
     """Raise a KernelError if something was written before the start of an allocation. (Past its end faults at once.)"""
     load().emulation_check()
+
+
+def device_of(address: int) -> int:
+    """The device whose memory this is in; -1 if it is in none."""
+    return load().emulation_device_of(address)
+
+
+def current_device() -> int:
+    return load().runtime_getDevice(0)
 
 
 def holds(address: int, size: int) -> bool:

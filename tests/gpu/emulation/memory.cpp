@@ -14,6 +14,9 @@
 #include "runtime.h"
 
 namespace emulation {
+
+thread_local int current_device = 0;
+
 namespace {
 
 struct Allocation {
@@ -21,6 +24,7 @@ struct Allocation {
   size_t mapped;
   size_t bytes;
   Place place;
+  int device;
 };
 
 constexpr unsigned char pattern = 0xA5;
@@ -76,7 +80,7 @@ uintptr_t allocate(size_t bytes, Place place) {
   memset(first, pattern, body - bytes);
   memset(first + body - bytes, 0xFF, bytes);
   auto address = reinterpret_cast<uintptr_t>(first + body - bytes);
-  live[address] = {static_cast<char *>(mapping), mapped, bytes, place};
+  live[address] = {static_cast<char *>(mapping), mapped, bytes, place, current_device};
   return address;
 }
 
@@ -107,6 +111,11 @@ int memory_type(uintptr_t address) {
   auto found = find(address);
   if (found == live.end()) return 0;                      // cudaMemoryTypeUnregistered
   return found->second.place == Place::pinned ? 1 : 2;  // cudaMemoryTypeHost, cudaMemoryTypeDevice
+}
+
+int device_of(uintptr_t address) {
+  auto found = find(address);
+  return found == live.end() || found->second.place != Place::device ? -1 : found->second.device;
 }
 
 long live_allocations() {
