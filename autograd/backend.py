@@ -9,6 +9,7 @@ CuPy is imported only when a GPU is first requested: the project imports and run
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import sys
 from types import ModuleType
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 Array = Any  # numpy.ndarray or cupy.ndarray, which share NumPy's interface
+INSTALL = "pip install 'cupy-cuda12x[ctk]'"  # CuPy, and the CUDA libraries that it compiles and multiplies with
 
 
 class DeviceError(RuntimeError):
@@ -61,9 +63,6 @@ def to_device(array: Array, device: str) -> Array:
     _, _, index = device.partition(":")
     if not index:
         return cupy.asarray(array)
-    if int(index) >= cupy.cuda.runtime.getDeviceCount():
-        count = cupy.cuda.runtime.getDeviceCount()
-        raise DeviceError(f"device {device!r} was requested, but CuPy finds {count} GPU(s), numbered from cuda:0")
     cupy.cuda.Device(int(index)).use()
     return array if device_of(array) == device else cupy.array(array)
 
@@ -107,14 +106,35 @@ def import_cupy(device: str) -> ModuleType:
     except ImportError:
         raise DeviceError(
             f"device {device!r} was requested, but CuPy is not installed; "
-            "install it with pip install 'minisets[gpu]', or use device 'cpu'"
+            f"install it and the CUDA libraries with {INSTALL}, or use device 'cpu'"
         ) from None
     if not cupy.cuda.is_available():
         raise DeviceError(
             f"device {device!r} was requested, but CuPy finds no CUDA GPU on this machine; "
             "check that nvidia-smi lists one, or use device 'cpu'"
         )
+    _, _, index = device.partition(":")
+    count = cupy.cuda.runtime.getDeviceCount()
+    if index and int(index) >= count:
+        raise DeviceError(f"device {device!r} was requested, but CuPy finds {count} GPU(s), numbered from cuda:0")
+    try:
+        _probe(cupy, int(index) if index else cupy.cuda.Device().id)
+    except Exception as error:  # CuPy raises many kinds, depending on what is missing
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise DeviceError(
+            f"device {device!r} was requested, but CuPy cannot compute on it ({reason}); "
+            f"install the CUDA libraries with {INSTALL}, check the driver with nvidia-smi, or use device 'cpu'"
+        ) from error
     return cupy
+
+
+@functools.cache
+def _probe(cupy: ModuleType, index: int) -> None:
+    """Compile and launch kernels and compute a product on a GPU, once: is all there that CuPy loads when it needs it?"""
+    with cupy.cuda.Device(index):
+        ones = cupy.ones((2, 2), "float32")
+        if float((ones @ ones + 1).sum()) != 12:
+            raise ArithmeticError("ones((2, 2)) @ ones((2, 2)) + 1 is not 3")
 
 
 # ---- the few functions whose name or location differs between the two -----------------------------------------------

@@ -69,7 +69,7 @@ def weights_reference(q: Array, k: Array, key_mask: Mask, pair_mask: Mask, scale
     E = np.exp(S - np.where(top == -np.inf, 0, top))
     total = E.sum(axis=-1, keepdims=True)
     with np.errstate(divide="ignore"):
-        return E / np.where(total == 0, 1, total), (top + np.log(total))[..., 0].astype(q.dtype)
+        return np.where(visible, E / np.where(total == 0, 1, total), 0), (top + np.log(total))[..., 0].astype(q.dtype)
 
 
 def forward_reference(

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 
+import pytest
+
+from autograd import backend
 from tests.helpers import requirements
 
 if not requirements.gpu():  # which installs the emulation, before anything imports CuPy
@@ -18,3 +21,10 @@ if not requirements.gpu():  # which installs the emulation, before anything impo
 
 def pytest_report_header() -> str:
     return f"tests/gpu runs on {requirements.gpu() or 'nothing here'}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tried() -> None:
+    """The device is tried on its first use: here, before launches and waits are counted."""
+    if requirements.gpu():
+        backend.import_cupy("cuda")

@@ -32,6 +32,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from autograd.backend import import_cupy
+
 try:
     from autograd.kernels import registry
 except ModuleNotFoundError:  # the tests that run without faster forms
@@ -487,6 +489,7 @@ def installed() -> Iterator[ModuleType]:
     before, run_kernel = without(), registry.run_kernel
     sys.modules.update({"cupy": module()} | _companions())
     registry.run_kernel = _by_reference
+    import_cupy("cuda")  # which tries the device, once
     waits.clear()
     copies.clear()
     try:
