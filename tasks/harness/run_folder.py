@@ -146,7 +146,7 @@ class RunFolder:
         """Create the folder and its config.json."""
         self.make()
         about = {"task": self.experiment.name, "preset": preset, "options": dataclasses.asdict(config)}
-        self.write(self.config_path, about | more | environment())
+        self.write(self.config_path, about | more | environment(config.device))
 
     def extend(self, config: Settings) -> None:
         """Let a run continue to more steps; until it gets there, result.json and the figures are of fewer steps."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from autograd.kernels.registry import KERNELS
 from minisets import SAB
 from minisets.nn import BatchNorm, Module
 from minisets.optim import SGD, Adam, Optimizer, clip_grad_norm
+from tasks.harness.cli import main
 from tasks.selftest import kernel_cases as cases
 from tests.gpu import emulation
+from tests.helpers.commandline import TINY
 
 pytestmark = pytest.mark.needs("emulation")  # few machines have two GPUs
 
@@ -96,6 +100,37 @@ def test_a_graph_on_both_gpus(form: None):
     (x.to("cuda:1") * x.to("cuda:1")).sum().backward()
     assert backend.device_of(x.grad) == "cuda:0"
     np.testing.assert_allclose(backend.to_host(x.grad), 2 * sets(3, 4), rtol=1e-6)
+
+
+# ---- before and after training --------------------------------------------------------------------------------------
+
+
+def train(folder: Path, *options: str) -> int:
+    task = ["max_regression", "--arch", "rFF + Pooling (max)", *TINY["max_regression"].split()]
+    return main(["train", *task, "--steps", "2", *options, "--out", str(folder)])
+
+
+def test_a_missing_library_is_found_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
+    def missing(*arguments: object) -> None:
+        raise ImportError("libcublas.so.12: cannot open shared object file")
+
+    for product in ("sgemm", "gemmEx"):
+        monkeypatch.setattr(emulation.blas, product, missing)
+    backend._probe.cache_clear()
+    assert train(tmp_path / "run", "--device", "cuda:1") == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(
+        "device 'cuda:1' was requested, but CuPy cannot compute on it (libcublas.so.12: cannot open shared object file); "
+        f"install the CUDA libraries with {backend.INSTALL}, check the driver with nvidia-smi, or use device 'cpu'"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_records_the_gpu(tmp_path: Path, capsys: pytest.CaptureFixture):
+    assert train(tmp_path, "--device", "cuda:1") == 0
+    for name in ("config.json", "result.json"):
+        about = json.loads((tmp_path / name).read_text())
+        assert about["machine"]["GPU"] and about["machine"]["compute capability"] == "9.0"
+        assert about["versions"].keys() >= {"cupy", "CUDA", "driver"}
 
 
 # ---- the emulation notices what CUDA would refuse --------------------------------------------------------------------

@@ -445,7 +445,12 @@ def module() -> ModuleType:
         Device=Device,
         is_available=lambda: True,
         get_current_stream=Device,  # all that is asked of a stream is to synchronize
-        runtime=SimpleNamespace(getDeviceCount=lambda: 1),
+        runtime=SimpleNamespace(
+            getDeviceCount=lambda: 1,
+            getDeviceProperties=lambda number: {"name": b"a double", "major": 8, "minor": 0, "totalGlobalMem": 2**34},
+            driverGetVersion=lambda: 12090,
+            runtimeGetVersion=lambda: 12090,
+        ),
     )
     cupy.__getattr__ = _missing
     return cupy
