@@ -54,6 +54,15 @@ def synchronize(device: str) -> None:
         import_cupy(device).cuda.get_current_stream().synchronize()
 
 
+def responds(device: str) -> bool:
+    """False once a GPU can do nothing more in this process, as after an illegal memory access."""
+    try:
+        synchronize(device)
+    except Exception:  # CuPy's errors; there is no use in telling them apart
+        return False
+    return True
+
+
 def keep_memory() -> bool:
     """Make the C library keep freed memory for the next arrays; True if it can (glibc).
 

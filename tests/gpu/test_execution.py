@@ -137,6 +137,19 @@ def test_training(task: str, dtype: str, tmp_path: Path, capsys: pytest.CaptureF
         np.testing.assert_allclose(mean, right_means[name], rtol=0, atol=tolerance * largest, err_msg=name)
 
 
+@pytest.mark.needs("emulation")
+@pytest.mark.parametrize("task", ["clustering", "unique_characters", "vgg"])
+def test_training_with_another_order_of_sums(task: str, tmp_path: Path, capsys: pytest.CaptureFixture):
+    """A GPU sums in an order of its own.  In whatever order two sums of N numbers are taken, they differ by 2 N u at most.
+
+    (u = 2⁻⁵³, relative to the sum of magnitudes.)  That is what the tolerance has to allow for, and does.
+    """
+    longest = 4 * 32 * 32  # terms: over the pixels of a batch of images, for the gradients of a convolution
+    assert 2 * longest * 2.0**-53 <= cases.TOLERANCES["float64"] <= 4 * longest * 2.0**-53
+    with emulation.reversed_sums():
+        test_training(task, "float64", tmp_path, capsys)
+
+
 @pytest.mark.parametrize("name", ["SAB", "ISAB"])
 def test_runtime(name: str):
     """That task trains nothing: it times forward and backward, and asks for the memory of the device."""

@@ -4,8 +4,9 @@ Matrices are in column-major order, a leading dimension apart. The additional ch
 CuPy takes its functions and constants from here by name; one that is missing is not emulated.
 """
 
+import contextlib
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_64F_PEDANTIC = 70, 71
 _DATA_TYPES = {0: "f4", 1: "f8", 2: "f2", 4: "c8", 5: "c16"}  # cudaDataType_t
 _LETTERS = {"s": "f4", "d": "f8", "c": "c8", "z": "c16"}  # of sgemm, dgemm ...
 _pointer_mode = CUBLAS_POINTER_MODE_HOST
+_sums_reversed = False
 
 
 def create() -> int:
@@ -51,6 +53,17 @@ def setPointerMode(handle: int, mode: int) -> None:
 
 def getPointerMode(handle: int) -> int:
     return _pointer_mode
+
+
+@contextlib.contextmanager
+def reversed_sums() -> Iterator[None]:
+    """Sum the terms of each product from the last to the first: cuBLAS has an order of its own, too."""
+    global _sums_reversed
+    _sums_reversed = True
+    try:
+        yield
+    finally:
+        _sums_reversed = False
 
 
 # ---- operands --------------------------------------------------------------------------------------------------------
@@ -135,6 +148,8 @@ class Product(NamedTuple):
         if k > 0:
             left = _transposed(a.view(*a_shape), self.transa).astype(self.scalar)
             right = _transposed(b.view(*b_shape), self.transb).astype(self.scalar)
+            if _sums_reversed:
+                left, right = left[..., ::-1].copy(), right[:, ::-1].copy()
             scaled = scaled + _scalar("alpha", self.alpha, self.scalar) * (left @ right)
         result[...] = scaled
         return a.bytes(*a_shape) + b.bytes(*b_shape) + c.bytes(m, n)

@@ -9,6 +9,8 @@
 namespace {
 
 PyObject *kernel_error = PyExc_RuntimeError;
+bool errors_stay = false;
+bool lost = false;                   // the device, by an illegal access while errors stay
 std::vector<const char *> launched;  // the names of what was launched, in order
 
 // A module is a library that compiling.py made from a source, a function one kernel of it. Neither is ever freed.
@@ -61,6 +63,11 @@ PyObject *fail(const std::string &message) {
   return nullptr;
 }
 
+bool device_lost() {
+  if (lost) fail("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered");
+  return lost;
+}
+
 PyObject *none_or_fail(const std::string &message) {
   if (!message.empty()) return fail(message);
   Py_RETURN_NONE;
@@ -106,6 +113,7 @@ intptr_t driver_moduleGetGlobal(intptr_t module, PyObject *name, int) {
 PyObject *driver_launchKernel(intptr_t address, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                               unsigned block_y, unsigned block_z, unsigned dynamic_bytes, intptr_t, intptr_t arguments,
                               intptr_t, int) {
+  if (device_lost()) return nullptr;
   auto *function = reinterpret_cast<Function *>(address);
   const EmulatedKernel *kernel = function->kernel;
   emulation::Launch launch;
@@ -122,6 +130,7 @@ PyObject *driver_launchKernel(intptr_t address, unsigned grid_x, unsigned grid_y
   emulation_counts.bytes_handed += bytes_handed(kernel, launch.arguments);
   std::string problem = misplaced(function, launch.arguments);
   if (problem.empty()) problem = emulation::run(launch);
+  lost = errors_stay && problem.find("ILLEGAL_ADDRESS") != std::string::npos;
   if (!problem.empty()) return fail(std::string("kernel ") + kernel->name + ": " + problem);
   Py_RETURN_NONE;
 }
@@ -141,6 +150,10 @@ void emulation_set_error(PyObject *error) {
 int emulation_replace(PyObject *capsule, void *function) { return PyCapsule_SetPointer(capsule, function); }
 
 void emulation_schedule(int order, unsigned seed) { emulation::set_order(static_cast<emulation::Order>(order), seed); }
+
+void emulation_errors_stay(int stay) { errors_stay = stay, lost = false; }
+
+void emulation_only_ends(int only) { emulation::only_ends = only; }
 
 PyObject *emulation_check() { return none_or_fail(emulation::damage()); }
 

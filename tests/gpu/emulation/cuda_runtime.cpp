@@ -14,6 +14,7 @@ extern "C" {
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 static intptr_t new_allocation(size_t bytes, Place place) {
+  if (device_lost()) return 0;
   uintptr_t address = emulation::allocate(bytes, place);
   if (!address) PyErr_NoMemory();
   if (place == Place::device) {
@@ -37,6 +38,7 @@ static bool on_device(intptr_t address, size_t bytes) {
 }
 
 static PyObject *copy(intptr_t to, intptr_t from, size_t bytes, int kind) {
+  if (device_lost()) return nullptr;
   enum { to_device = 1, to_host = 2, on_the_device = 3 };
   if (bytes && (kind == to_device || kind == on_the_device) && !on_device(to, bytes)) {
     return fail("cudaErrorInvalidValue: a copy of " + std::to_string(bytes) + " bytes leaves its destination");
@@ -76,6 +78,7 @@ PyObject *runtime_memGetInfo(int) { return Py_BuildValue("(nn)", Py_ssize_t(8) <
 // ---- devices, streams, events: nothing is ever left to wait for -----------------------------------------------------
 
 static PyObject *wait() {
+  if (device_lost()) return nullptr;
   emulation_counts.waits++;
   Py_RETURN_NONE;
 }

@@ -131,7 +131,27 @@ def holds(address: int, size: int) -> bool:
     return bool(load().emulation_holds(address, size))
 
 
+@contextlib.contextmanager
+def lasting_errors() -> Iterator[None]:
+    """As on a GPU: after an illegal access every launch, copy and wait fails, until the end (there, of the process)."""
+    load().emulation_errors_stay(1)
+    try:
+        yield
+    finally:
+        load().emulation_errors_stay(0)
+
+
 # ---- schedules -------------------------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def only_ends() -> Iterator[None]:
+    """Run only the first and the last block of each grid: for sizes at which all of them would take hours."""
+    load().emulation_only_ends(1)
+    try:
+        yield
+    finally:
+        load().emulation_only_ends(0)
+
 
 _ORDERS = {"forward": 0, "reverse": 1}
 _RANDOM = 2

@@ -2,6 +2,7 @@
 //
 //     | inaccessible pages | 0xA5 0xA5 ... | the allocation, at first 0xFF (NaN) | inaccessible pages |
 //
+// A huge allocation begins as zeros instead, which take no memory until they are written.
 // The allocation ends where the page ends, so one element too far faults; a write before its start damages the pattern.
 // Freed memory stays inaccessible for a while before its addresses are used again.
 #include <sys/mman.h>
@@ -78,7 +79,7 @@ uintptr_t allocate(size_t bytes, Place place) {
     return 0;
   }
   memset(first, pattern, body - bytes);
-  memset(first + body - bytes, 0xFF, bytes);
+  if (bytes < sparse) memset(first + body - bytes, 0xFF, bytes);
   auto address = reinterpret_cast<uintptr_t>(first + body - bytes);
   live[address] = {static_cast<char *>(mapping), mapped, bytes, place, current_device};
   return address;

@@ -13,6 +13,7 @@ namespace emulation {
 constexpr size_t page = 4096;
 constexpr size_t guard = 64 << 10;         // bytes of address space, before and after an allocation, that fault
 constexpr size_t shared_limit = 48 << 10;  // bytes of shared memory that a block may use
+constexpr size_t sparse = size_t(1) << 30;  // allocations of so many bytes begin as zeros that take no memory
 constexpr int devices = 2;                 // neither of which can access the memory of the other
 extern thread_local int current_device;    // on which memory is allocated and kernels run
 
@@ -61,6 +62,7 @@ struct Launch {
   bool strict;      // divergence is an error
 };
 
+extern bool only_ends;           // run only the first and the last block of a grid
 std::string run(Launch launch);  // a sentence if it failed, or ""
 void prepare_threads(const Launch &launch);
 void run_block(const uint3 &place);
