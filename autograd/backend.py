@@ -130,7 +130,7 @@ def import_cupy(device: str) -> ModuleType:
 
 @functools.cache
 def _probe(cupy: ModuleType, index: int) -> None:
-    """Compile and launch kernels and compute a product on a GPU, once: is all there that CuPy loads when it needs it?"""
+    """Compile and launch a kernel and compute a product on a GPU, once: CuPy loads the libraries for it when needed."""
     with cupy.cuda.Device(index):
         ones = cupy.ones((2, 2), "float32")
         if float((ones @ ones + 1).sum()) != 12:

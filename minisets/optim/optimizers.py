@@ -12,7 +12,6 @@ from autograd.backend import Array
 from minisets.checks import check_fraction, check_nonnegative, check_positive
 from minisets.state_dict import match_state, overwrite
 
-
 Step = Callable[["Optimizer"], None]
 
 

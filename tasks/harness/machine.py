@@ -98,7 +98,7 @@ def peak_memory(function: Callable[[], Any], device: str) -> int:
 
 
 def environment(device: str = "cpu") -> dict[str, Any]:
-    """Versions, machine and commit: what the last bits of a result may depend on; for a GPU, with its driver and CUDA."""
+    """Versions, machine and commit: what the last bits of a result may depend on; on a GPU, its driver and CUDA too."""
     versions = {"minisets": autograd.__version__, "python": platform.python_version()}
     versions |= {"numpy": np.__version__, "scipy": scipy.__version__}
     with contextlib.suppress(Exception):  # NumPy's build information differs between builds

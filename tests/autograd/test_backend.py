@@ -103,7 +103,9 @@ def test_importing_the_project_does_not_import_cupy():
 def test_without_cupy_a_gpu_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)  # what `import cupy` meets where it is not installed
     for ask in (lambda: Tensor([1.0]).to("cuda"), lambda: Linear(1, 1, rng=np.random.default_rng(0)).to("cuda:1")):
-        with pytest.raises(DeviceError, match="CuPy is not installed; install it and the CUDA libraries with pip") as error:
+        with pytest.raises(
+            DeviceError, match="CuPy is not installed; install it and the CUDA libraries with pip"
+        ) as error:
             ask()
         assert backend.INSTALL in str(error.value)
 

@@ -76,7 +76,9 @@ def test_a_network_trains_on_the_gpu_that_is_not_the_current_one(form: None, opt
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("case", {case.kernel: case for case in cases.CASES if "1025" not in case.label}.values(), ids=str)
+@pytest.mark.parametrize(
+    "case", {case.kernel: case for case in cases.CASES if "1025" not in case.label}.values(), ids=str
+)
 def test_each_kernel_on_the_other_gpu(case: cases.Case):
     """After it was compiled for, and loaded on, the first one."""
     for device in ("cuda:0", "cuda:1"):
@@ -118,10 +120,9 @@ def test_a_missing_library_is_found_before_anything_is_written(tmp_path: Path, m
         monkeypatch.setattr(emulation.blas, product, missing)
     backend._probe.cache_clear()
     assert train(tmp_path / "run", "--device", "cuda:1") == 2
-    assert capsys.readouterr().err.splitlines()[-1].endswith(
-        "device 'cuda:1' was requested, but CuPy cannot compute on it (libcublas.so.12: cannot open shared object file); "
-        f"install the CUDA libraries with {backend.INSTALL}, check the driver with nvidia-smi, or use device 'cpu'"
-    )
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "device 'cuda:1' was requested, but CuPy cannot compute on it (libcublas.so.12: cannot open" in error
+    assert f"install the CUDA libraries with {backend.INSTALL}, check the driver with nvidia-smi" in error
     assert not (tmp_path / "run").exists()
 
 
@@ -142,7 +143,9 @@ def test_memory_of_another_device_is_out_of_bounds():
     with cupy.cuda.Device(1):
         y = cupy.zeros(32, "float32")
     kernel = cupy.RawKernel('extern "C" __global__ void k(float *y) { y[threadIdx.x] = 1; }', "k")
-    with pytest.raises(emulation.KernelError, match="ILLEGAL_ADDRESS: argument 0 is on device 1, the kernel on device 0"):
+    with pytest.raises(
+        emulation.KernelError, match="ILLEGAL_ADDRESS: argument 0 is on device 1, the kernel on device 0"
+    ):
         kernel((1,), (32,), (y,))
 
 

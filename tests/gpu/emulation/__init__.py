@@ -22,10 +22,11 @@ A kernel that does what CUDA forbids raises a KernelError that names it, and the
   capability 8.0 and 9.0, without access to each other's memory
 
 `schedule()` changes the order in which threads take their turns, so a missing barrier shows as a wrong result;
-`lasting_errors()` makes an illegal access spoil all that follows, as on a GPU; `only_ends()` runs the first and the last
-block of a grid, for huge arrays, which take no memory until they are written; `reversed_sums()` changes the order in which
-products are summed. `counts()`, `counting()`, `launched()` and `live()` tell what happened. `bytes_handed` adds up, for each launch, the
-whole allocations that the arguments point into, each of them once: a view counts as the array it is a view of.
+`lasting_errors()` makes an illegal access spoil all that follows, as on a GPU; `only_ends()` runs the first and the
+last block of a grid, for huge arrays, which take no memory until they are written; `reversed_sums()` changes the order
+in which products are summed. `counts()`, `counting()`, `launched()` and `live()` tell what happened. `bytes_handed`
+adds up, for each launch, the whole allocations that the arguments point into, each of them once: a view counts as the
+array it is a view of.
 
 What a pass here says nothing about: CUB, cuSOLVER, cuRAND, textures and streams, none of which is there; the accuracy
 of __expf and its like, which are exact here, and of TF32; the order of atomic operations and of memory accesses between

@@ -143,6 +143,7 @@ def lasting_errors() -> Iterator[None]:
 
 # ---- schedules -------------------------------------------------------------------------------------------------------
 
+
 @contextlib.contextmanager
 def only_ends() -> Iterator[None]:
     """Run only the first and the last block of each grid: for sizes at which all of them would take hours."""
