@@ -76,7 +76,8 @@ def _special_values(normal: Callable[..., np.ndarray]) -> Iterator[Case]:
 def _forward_and_backward(label: str, *arguments: Any) -> Iterator[Case]:
     """Forward, and backward from the results of the reference; g is nan where a query has no keys."""
     given, normal = arguments[:-1], arguments[-1]
-    yield Case("attention_forward", given, label)
+    yield Case("attention_forward", given, label, exact_zeros=True)
     o, L = attention.forward_reference(*given)
+    o = o.swapaxes(1, 2).copy().swapaxes(1, 2)  # in memory as the kernel leaves it
     g = np.where((-np.inf == L)[..., None], np.nan, normal(*o.shape))
-    yield Case("attention_backward", (*given, o, L, g), label)
+    yield Case("attention_backward", (*given, o, L, g), label, exact_zeros=True)

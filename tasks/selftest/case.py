@@ -21,6 +21,7 @@ class Case:
     kernel: str
     arguments: tuple[Any, ...]
     label: str
+    exact_zeros: bool = False  # where the reference is exactly 0, the kernel has to be, too
 
     def __str__(self) -> str:
         return f"{self.kernel}: {self.label}"
@@ -44,8 +45,14 @@ class Case:
         others = [z.dtype for z in actual if z.dtype.kind == "f" and z.dtype != dtype]
         if others:
             raise TypeError(f"{self}: a result is {others[0]} instead of {dtype}")
-        pairs = zip(actual, self.expected(dtype), strict=True)
-        return max((relative_error(to_host(a), b) for a, b in pairs), default=0.0)
+        return self.deviation([to_host(z) for z in actual], dtype)
+
+    def deviation(self, actual: list[np.ndarray], dtype: str) -> float:
+        """The error of results for arguments in this dtype; inf if a zero is not exact that has to be."""
+        pairs = list(zip(actual, self.expected(dtype), strict=True))
+        if self.exact_zeros and any(a.shape == b.shape and np.any(a[b == 0] != 0) for a, b in pairs):
+            return np.inf
+        return max((relative_error(a, b) for a, b in pairs), default=0.0)
 
 
 def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:

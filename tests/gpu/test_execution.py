@@ -20,6 +20,7 @@ from tasks.selftest import kernel_cases as cases
 from tasks.selftest.checks import block_error, op_error
 from tasks.selftest.network_cases import NETWORK_CASES, NetworkCase
 from tests.gpu import emulation
+from tests.gpu.huge import HUGE
 from tests.helpers.commandline import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -72,6 +73,12 @@ def test_the_order_of_threads_does_not_matter(case: cases.Case, dtype: str):
         found.append([backend.to_host(y).tobytes() for y in results])
     emulation.check()
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.needs("emulation")
+@pytest.mark.parametrize("name", HUGE)
+def test_more_than_2_to_the_31_elements(name: str):
+    assert HUGE[name]() <= cases.TOLERANCES["float32"]
 
 
 @every_dtype

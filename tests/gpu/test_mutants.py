@@ -1,4 +1,4 @@
-"""Is the checker awake?  Raw kernels with one mistake each: a barrier less, off by one, a mask or a scale forgotten.
+"""Is the checker awake?  Kernels with one mistake each: a barrier less, off by one, a mask, a stride or nan forgotten.
 
 A mutant is caught if, on the kernel's own cases, the emulation refuses what it does, a result is wrong, or the order of
 threads changes a bit.  The few that are not caught stand below with the reason; that they are not is asserted too.
@@ -6,26 +6,32 @@ threads changes a bit.  The few that are not caught stand below with the reason;
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from autograd import backend
-from autograd.kernels import attention, norm, pooling, softmax
-from autograd.kernels.registry import KERNELS, Raw
+from autograd.kernels import adam, attention, bias, mixture, norm, pooling, softmax
+from autograd.kernels.registry import KERNELS, Elementwise, Raw, Reduction
 from tasks.selftest import kernel_cases as cases
 from tests.gpu import emulation
+from tests.gpu.huge import HUGE
 from tests.gpu.test_execution import SCHEDULES, on_device
 
 pytestmark = [pytest.mark.needs("emulation"), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+
+
+SOURCE = {Raw: "source", Elementwise: "operation", Reduction: "formula"}
 
 
 @dataclass(frozen=True)
 class Mutant:
     """In the n-th place of the CUDA text after the start of a function, one piece of text becomes another."""
 
-    code: Raw
+    code: Raw | Elementwise | Reduction
     kernel: str  # whose cases are run
     function: str  # in which the mistake is made
     before: str
@@ -38,10 +44,18 @@ class Mutant:
         return f"{self.function}: {self.before}{which} -> {self.after or 'nothing'}"
 
     def text(self) -> str:
-        where = self.code.source.index(f" {self.function}(")
+        source = getattr(self.code, SOURCE[type(self.code)])
+        where = source.index(f" {self.function}(") if isinstance(self.code, Raw) else -1
         for _ in range(self.place):
-            where = self.code.source.index(self.before, where + 1)
-        return self.code.source[:where] + self.after + self.code.source[where + len(self.before) :]
+            where = source.index(self.before, where + 1)
+        return source[:where] + self.after + source[where + len(self.before) :]
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        attributes = self.code.__dict__  # the class is frozen
+        if not isinstance(self.code, Raw):  # which compiles on each new text, and the others once
+            changed = dataclasses.replace(self.code, **{SOURCE[type(self.code)]: self.text()})
+            monkeypatch.setitem(attributes, "compiled", changed.compiled)
+        monkeypatch.setitem(attributes, SOURCE[type(self.code)], self.text())
 
 
 def softmax_mutants() -> Iterator[Mutant]:
@@ -85,10 +99,19 @@ def norm_mutants() -> Iterator[Mutant]:
     yield mutant("norm_backward", "j < 3 * d", "j < 2 * d")
     yield mutant("norm_backward", "row += gridDim.x * (long long)warps", "row += gridDim.x")
     yield mutant("norm_backward", "row < rows", "row <= rows")
-    yield mutant("norm_backward", "relu_mask[start + j] ? value : T(0)", "value")
+    yield mutant("norm_backward", "value * T(relu_mask[start + j])", "value")
+    yield mutant("norm_backward", "value * T(relu_mask[start + j])", "relu_mask[start + j] ? value : T(0)")
+    yield mutant("norm_forward", "r > 0", "r >= 0")
+    yield mutant("norm_forward", "if (r < 0) r = 0;", "if (!(r > 0)) r = 0;")
+    yield mutant("norm_forward", "b ? p[start + j] + b[j]", "b ? p[start + j] + b[0]")
+    yield mutant("norm_backward", "relu_mask[start + j]", "relu_mask[j]")
     yield mutant("norm_backward", " * scale;", ";")
     yield mutant("norm_backward", "- z[j] * mean_projection", "")
     yield mutant("norm_backward", "w < warps", "w < warps - 1")
+
+
+PREVIOUS = {"attention_forward": "operator()", "attention_queries": "attention_forward"}
+PREVIOUS["attention_keys"] = "attention_queries"  # the function before it
 
 
 def attention_mutants() -> Iterator[Mutant]:
@@ -128,6 +151,34 @@ def attention_mutants() -> Iterator[Mutant]:
     yield mutant("attention_keys", "i < at.n &&", "")
     yield mutant("attention_keys", "query += TILE", "query += TILE + 1")
     yield mutant("attention_keys", "(gP[r][c] - delta[i])", "gP[r][c]")
+    # masks and features that are strided, transposed, reversed, or different for each head
+    for part, before, after in (
+        ("attention_forward", "task.offset(at.key_mask)", "task.set * at.key_mask.set"),
+        ("attention_queries", "task.offset(at.pair_mask)", "task.set * at.pair_mask.set"),
+        ("attention_keys", "task.offset(at.pair_mask)", "task.head * at.pair_mask.head"),
+        ("attention_forward", "key_mask[j * key_stride]", "key_mask[j]"),
+        ("attention_queries", "j * pair_key_stride", "j"),
+        ("attention_keys", "i * pair_query_stride", "i"),
+    ):
+        yield mutant(part, before, after, function="Visibility")
+    for part, matrix, width in (
+        ("attention_forward", "v", "f"),
+        ("attention_queries", "k", "e"),
+        ("attention_keys", "q", "e"),
+    ):
+        yield mutant(part, f"{matrix} += task.offset(at.{matrix})", f"{matrix} += task.set * at.{matrix}.set")
+        yield mutant(part, f"at.{matrix}.row", f"at.{width}")
+    yield mutant("attention_queries", "o[i * at.o.row + j]", "o[i * at.f + j]")
+    # nan, -inf and exact zeros that are not masked
+    yield mutant("attention_forward", "s[r] == 0 ? -T", "!(s[r] > 0) ? -T")
+    yield mutant("attention_queries", " && L[i] != -T(CUDART_INF)")
+    yield mutant("attention_keys", " && L[i] != -T(CUDART_INF)", place=1)
+    yield mutant("attention_queries", "j < at.f; j++) d[r] += G[first + r][j] * o[i * at.o.row + j]",
+                 "j < at.f; j++) d[r] += G[first + r][at.f - 1 - j] * o[i * at.o.row + at.f - 1 - j]")  # fmt: skip
+    # more threads than the kernel was compiled for
+    for part in ("attention_forward", "attention_queries", "attention_keys"):
+        yield Mutant(attention.CODE, "attention_forward" if part == "attention_forward" else "attention_backward",
+                     PREVIOUS[part], "__launch_bounds__(128, 2)", "__launch_bounds__(96, 2)")  # fmt: skip
 
 
 def pooling_mutants() -> Iterator[Mutant]:
@@ -141,9 +192,75 @@ def pooling_mutants() -> Iterator[Mutant]:
     yield mutant("equal = 0;", "equal = equal;", place=2)
     yield mutant(" || (value != value && best == best)")
     yield mutant("where < 0 || ")
+    yield mutant("T best = 0", "T best = -1")
+    yield mutant("x[element * d]", "x[element]")
+
+    def backward(*change: str) -> Mutant:
+        return Mutant(pooling.BACKWARD, "max_pool_backward", "max_pool_backward", *change)
+
+    yield backward("ties == 1 && ")
+    yield backward("valid && ")
+    yield backward("g / T(ties)", "g")
+    yield backward("ties > 1", "ties > 2")
 
 
-MUTANTS = [*softmax_mutants(), *norm_mutants(), *attention_mutants(), *pooling_mutants()]
+def bias_mutants() -> Iterator[Mutant]:
+    yield Mutant(bias.ADD_RELU, "bias_relu", "bias_relu", "if (y < 0)", "if (!(y > 0))")
+    yield Mutant(bias.ADD_RELU, "bias_relu", "bias_relu", "y += b", "y -= b")
+    for code in (bias.RELU_GRADIENT, bias.SUM_RELU):
+        kernel = "relu_backward" if code is bias.RELU_GRADIENT else "bias_backward"
+        yield Mutant(code, kernel, kernel, "y > 0", "y >= 0")
+        yield Mutant(code, kernel, kernel, "g * T(y > 0)", "y > 0 ? g : T(0)")
+
+
+def adam_mutants() -> Iterator[Mutant]:
+    for before, after in (
+        ("decay * p", "decoupled * p"),
+        ("decoupled * p", "decay * p"),
+        ("c2 * g * g", "c2 * grad * grad"),
+    ):
+        yield Mutant(adam.CODE, "adam", "adam", before, after)
+
+
+MUTANTS = [*softmax_mutants(), *norm_mutants(), *attention_mutants(), *pooling_mutants(), *bias_mutants()]
+MUTANTS += adam_mutants()
+
+
+# ---- indices of 32 bits ---------------------------------------------------------------------------------------------
+
+INDICES = [  # (what is run, the code, the function, the index, the same in 32 bits)
+    ("softmax_forward", softmax.CODE, "softmax_forward", "x += row * width", "x += int(row) * int(width)"),
+    ("softmax_forward", softmax.CODE, "softmax_forward", "mask += row * width", "mask += int(row) * int(width)"),
+    ("softmax_backward", softmax.CODE, "softmax_backward", "gx += row * width", "gx += int(row) * int(width)"),
+    ("norm_forward", norm.CODE, "norm_forward", "start = row * d", "start = int(row) * int(d)"),
+    ("norm_backward", norm.CODE, "norm_backward", "start = row * d", "start = int(row) * int(d)"),
+    ("max_pool_forward", pooling.FORWARD, "max_pool_forward", "blockIdx.x * (long long)blockDim.x + threadIdx.x",
+     "int(blockIdx.x * blockDim.x + threadIdx.x)"),
+    ("max_pool_forward", pooling.FORWARD, "max_pool_forward", "set * n * d", "int(set) * int(n) * int(d)"),
+    ("max_pool_backward", pooling.BACKWARD, "", "x[i]", "x[int(i)]"),
+    ("mixture_forward", mixture.POSTERIOR, "", "r[i * k + j] += log_pi", "r[int(i) * int(k) + j] += log_pi"),
+    ("attention_sets", attention.CODE, "offset", "set * strides.set", "int(set) * int(strides.set)"),
+    ("attention_sets", attention.CODE, "query", "(set * at.heads + head) * at.n",
+     "int(set * at.heads + head) * int(at.n)"),
+    ("attention_queries", attention.CODE, "Task", "start = blockIdx.x % tiles * tile",
+     "start = int(blockIdx.x % tiles * tile)"),
+    ("attention_keys", attention.CODE, "store", "const long long row", "const int row"),
+    ("attention_rows", attention.CODE, "load", "(first + row) * stride", "int(first + row) * int(stride)"),
+    ("attention_rows", attention.CODE, "Visibility", "i * pair_query_stride", "int(i) * int(pair_query_stride)"),
+    ("attention_rows", attention.CODE, "Visibility", "j * key_stride", "int(j) * int(key_stride)"),
+    ("attention_rows", attention.CODE, "attention_queries", "i * at.o.row", "int(i) * int(at.o.row)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", INDICES, ids=lambda index: f"{index[2]}: {index[4]}")
+def test_an_index_of_32_bits(index: tuple, monkeypatch: pytest.MonkeyPatch):
+    run, code, *change = index
+    Mutant(code, "", *change).install(monkeypatch)
+    with contextlib.suppress(emulation.KernelError):
+        assert not HUGE[run]() <= cases.TOLERANCES["float32"]
+
+
+# ---- indices of 64 bits, and the rest --------------------------------------------------------------------------------
 
 
 def caught(mutant: Mutant) -> str:
@@ -160,7 +277,7 @@ def caught(mutant: Mutant) -> str:
                 emulation.check()
             except emulation.KernelError as error:
                 return f"{case}: {error}"
-            error = max(map(cases.relative_error, got, case.expected("float32")), default=0.0)
+            error = case.deviation(got, "float32")
             if error > cases.TOLERANCES["float32"]:
                 return f"{case}: error {error}"
             bits.add(b"".join(y.tobytes() for y in got))
@@ -171,7 +288,7 @@ def caught(mutant: Mutant) -> str:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 def test_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(mutant.code.__dict__, "source", mutant.text())
+    mutant.install(monkeypatch)
     found = caught(mutant)
     assert bool(found) != bool(mutant.survives), found or "no test noticed"
 

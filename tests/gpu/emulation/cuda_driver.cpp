@@ -153,7 +153,7 @@ void emulation_schedule(int order, unsigned seed) { emulation::set_order(static_
 
 void emulation_errors_stay(int stay) { errors_stay = stay, lost = false; }
 
-void emulation_only_ends(int only) { emulation::only_ends = only; }
+void emulation_only_ends(int only, const char *skipped) { emulation::only_ends = only, emulation::skipped = skipped; }
 
 PyObject *emulation_check() { return none_or_fail(emulation::damage()); }
 

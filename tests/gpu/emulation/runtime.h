@@ -63,6 +63,7 @@ struct Launch {
 };
 
 extern bool only_ends;           // run only the first and the last block of a grid
+extern std::string skipped;      // and nothing of kernels whose name begins so, if this is not empty
 std::string run(Launch launch);  // a sentence if it failed, or ""
 void prepare_threads(const Launch &launch);
 void run_block(const uint3 &place);
