@@ -15,7 +15,7 @@ test: $(VENV)/.ready            ## install and run the whole suite with branch c
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
-	$(BIN)/python -m pytest -n auto tests/gpu
+	$(BIN)/python -m pytest -n $(if $(shell command -v nvidia-smi),0,auto) tests/gpu
 
 test-plain: $(VENV)/.ready      ## the suite as if the folders of faster forms had been deleted
 	PYTHONPATH=tests/helpers/without_fast $(BIN)/python -m pytest -n auto
@@ -56,7 +56,8 @@ $(OLDEST)/.ready: pyproject.toml
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(OLDEST)/oldest.txt -e '.[test,interop,modelnet]'
 	@touch $@
 
-# Where there is a GPU the tests run on it, and need the CUDA libraries too.
+# Where there is a GPU the tests run on it, in one process, because each would take memory for a context of its own; and
+# they need the CUDA libraries too.
 $(VENV)/.ready-gpu: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu-test$(if $(shell command -v nvidia-smi),$(comma)gpu)]'
 	@touch $@

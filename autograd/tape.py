@@ -116,19 +116,25 @@ Result = tuple[Array, Any]  # what a pure op returns: its value and its vjps (se
 def backward(output: Tensor, seed: Any = None) -> None:
     """Traverse the graph from the output to the leaves, freeing it along the way, and add to each leaf's .grad."""
     # The gradients received so far, by receiver: a Node inside the graph, or a leaf at its edge.
-    gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
+    with backend.device_guard(output.data):
+        gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
     for node in _newest_first(output.node):
         g = gradients.pop(node)  # at the end only leaves remain
-        for parent, gx in zip(node.parents, node.pull(g), strict=True):
-            if parent is None:
-                continue
-            gx = _unbroadcast(gx, parent, node.op)
-            gradients[parent] = gradients[parent] + gx if parent in gradients else gx  # not +=: gx may be shared
+        with backend.device_guard(g):
+            sent = node.pull(g)
+        with backend.device_guard(*sent):  # to_device sends it to another device
+            for parent, gx in zip(node.parents, sent, strict=True):
+                if parent is None:
+                    continue
+                gx = _unbroadcast(gx, parent, node.op)
+                gradients[parent] = gradients[parent] + gx if parent in gradients else gx  # not +=: gx may be shared
         node.parents, node.pull = [], None
+        del sent  # before the next ones are allocated
     leaf: Any
     for leaf, g in gradients.items():
         # A copy, because g may be shared: x + w sends one g to both.
-        leaf.grad = backend.array_module(g).array(g) if leaf.grad is None else leaf.grad + g
+        with backend.device_guard(g):
+            leaf.grad = backend.array_module(g).array(g) if leaf.grad is None else leaf.grad + g
 
 
 def _newest_first(root: Node | None) -> list[Any]:
@@ -252,13 +258,15 @@ def apply(name: str, compute: Any, inputs: Sequence[Any], settings: dict[str, An
     """
     arrays = [x.data if isinstance(x, Tensor) else x for x in inputs]
     if not _needs_no_conversion(inputs, settings):
-        arrays, settings = convert_arguments(name, inputs, arrays, settings, Tensor, parameters)
+        with backend.device_guard(*arrays):
+            arrays, settings = convert_arguments(name, inputs, arrays, settings, Tensor, parameters)
     recording = (thread := _no_grad.get()) is None or thread is not threading.current_thread()
     needs_grad = [recording and isinstance(x, Tensor) and x.requires_grad for x in inputs]
     try:
         if parameters is not None and parameters.check is not None:
             parameters.check(*arrays, **settings)
-        y, pull = compute(needs_grad, *arrays, **settings)
+        with backend.device_guard(*arrays):
+            y, pull = compute(needs_grad, *arrays, **settings)
     except (AttributeError, TypeError, ValueError) as error:
         raise explained(error, name, inputs, arrays, parameters) from error
     output = Tensor(y)
