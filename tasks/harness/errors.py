@@ -18,6 +18,12 @@ class Interrupted(Exception):
     """A run that was stopped by Ctrl-C or SIGTERM after saving its state: exit code 130."""
 
 
+def printable(text: object, most: int = 100) -> str:
+    """Text from a file or a server as it may be shown: one line, no control characters, at most `most` characters."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
 @contextlib.contextmanager
 def as_usage_error(what: str) -> Iterator[None]:
     """Turn an OSError into a UsageError that starts with `what`: as_usage_error(f"cannot read {path}")."""
