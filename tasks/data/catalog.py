@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
+from tasks.data.checksums import checksum
 from tasks.data.locations import DataError, data_folder, locate
+from tasks.harness.errors import as_usage_error, printable
+
+FIRST_BYTES = {".zip": ("a zip archive", b"PK"), ".gz": ("a gzip archive", b"\x1f\x8b")}  # by the end of the name
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,23 @@ class Published:
     def name(self) -> str:
         return self.path.rsplit("/", 1)[-1]
 
+    def mismatch(self, path: Path) -> str:
+        """How a file differs from the published one: in its first bytes, size or checksum; "" if it does not."""
+        with as_usage_error(f"cannot read {path}"):
+            if not path.is_file():
+                return "it is not a file"
+            size = path.stat().st_size
+            with open(path, "rb") as file:
+                start = file.read(40)
+        archive, first = FIRST_BYTES.get(Path(self.path).suffix, ("", b""))
+        if not start.startswith(first):
+            return f"it is not {archive}, but begins with '{printable(start.decode('latin-1'))}'"
+        if self.size is not None and size != self.size:
+            return f"it has {size:,} bytes instead of {self.size:,}"
+        kind, expected = ("sha256", self.sha256) if self.sha256 else ("md5", self.md5)
+        found = checksum(path, kind) if expected else ""
+        return f"its {kind} is {found} instead of {expected}" if found != expected else ""
+
 
 @dataclass(frozen=True)
 class DataSet:
@@ -37,8 +61,16 @@ class DataSet:
         """Whether every part exists; `minisets data check` also verifies the contents."""
         return all(locate(*alternatives) for alternatives in self.needs)
 
+    def published(self, path: Path) -> Published | None:
+        """What was published under the name of this file; None for what has no published form, such as a folder."""
+        return next((file for file in self.files if data_folder() / file.path == path), None)
+
     def require(self) -> None:
-        """DataError if a part is missing: where it should be, and what to do."""
+        """DataError if a part is missing: where it should be, and what to do.
+
+        A file with a known checksum is verified.  Another file may be an archive packed again, which is as good: it is
+        used, and a warning says so.
+        """
         missing = [" or ".join(alternatives) for alternatives in self.needs if not locate(*alternatives)]
         if missing:
             raise DataError(
@@ -46,6 +78,15 @@ class DataSet:
                 f"minisets data fetch {self.name} downloads it or explains how to get it, MINISETS_DATA sets another "
                 "folder, and --data synthetic uses a stand-in"
             )
+        for path in {locate(*alternatives): None for alternatives in self.needs}:
+            source = self.published(path)
+            if source and (problem := source.mismatch(path)):
+                _warn(f"{path} is not the published file: {problem}")
+
+
+@functools.cache  # once each
+def _warn(sentence: str) -> None:
+    print(f"minisets: warning: {sentence}", file=sys.stderr)
 
 
 _OMNIGLOT = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python"

@@ -93,7 +93,7 @@ def _fetch_file(data: DataSet, source: Published) -> None:
         download.download(source, path)
         verified = "the checksum matches" if source.sha256 or source.md5 else "no checksum is published"
         report(f"  {path.stat().st_size:,} bytes, {verified}")
-    elif problem := download.checksum_error(source, path):
+    elif problem := source.mismatch(path):
         raise DataError(f"{path} is not the published file: {problem}; remove it, then fetch {data.name} again")
     if source.unpacks_to:
         _unpack(path, data_folder() / source.unpacks_to)
@@ -138,7 +138,7 @@ def _verify(data: DataSet, path: Path) -> tuple[str, bool]:
     """The state of a file or folder in words, and whether it is as expected."""
     name = path.relative_to(data_folder()).as_posix()
     source = next((file for file in data.files if file.path == name), None)
-    problem = download.checksum_error(source, path) if source and path.is_file() else "it has no published checksum"
+    problem = source.mismatch(path) if source and path.is_file() else "it has no published checksum"
     if not problem:
         return f"{path}: the published file, its checksum matches", True
     if name in catalog.SIZES:
