@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 
 from minisets.files import DamagedFile, atomic_write, open_regular, read_regular
-from tasks.data.locations import DataError, cache_folder
+from tasks.data.locations import LIMIT_BYTES, DataError, cache_folder
 from tasks.harness.errors import as_usage_error
 
-LIMIT_BYTES = 16 * 2**30  # of any file; the largest data set has 10 GB
 SETTLED = 2.0  # seconds: a file that has just changed may change again without getting a new time
 
 

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 
 from tasks.data import catalog, download
 from tasks.data.catalog import DATA_SETS, DataSet, Published
-from tasks.data.locations import DataError, data_folder, locate
-from tasks.data.unpack import LIMIT_BYTES, as_data_error, unpack
+from tasks.data.locations import LIMIT_BYTES, DataError, data_folder, locate
+from tasks.data.unpack import as_data_error, unpack
 from tasks.harness.errors import UsageError, as_usage_error
 from tasks.harness.parser import Parser, hint
 from tasks.harness.run import report

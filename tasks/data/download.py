@@ -21,8 +21,7 @@ from tqdm import tqdm
 from minisets.files import sync_folder
 from tasks.data.catalog import Published
 from tasks.data.connection import Progress, TooSlow, open_url
-from tasks.data.locations import DataError, lock
-from tasks.data.unpack import LIMIT_BYTES
+from tasks.data.locations import LIMIT_BYTES, DataError, lock
 from tasks.harness.errors import UsageError, as_usage_error, printable
 
 ATTEMPTS = 5  # in a row without a single new byte

@@ -14,6 +14,7 @@ except ImportError:  # Windows has no flock: there, nothing prevents two process
     fcntl = None
 
 DEFAULT = "~/.cache/minisets"
+LIMIT_BYTES = 16 * 2**30  # of a file, packed or unpacked; the largest data set has 10 GB
 
 
 class DataError(UsageError):
