@@ -9,22 +9,22 @@ A folder of plain arrays, each memory-mapped when it is read:
 
 from __future__ import annotations
 
-import tokenize
+import math
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minisets.files import atomic_write
+from minisets.files import DamagedFile, atomic_write, npy_header, open_regular
 from tasks.data.cifar100 import CLASSES
 from tasks.data.locations import DataError, data_folder
-from tasks.harness.errors import as_usage_error
+from tasks.harness.errors import UsageError, as_usage_error, printable
 from tasks.harness.run_folder import RunFolder, read_json
 
 D = 512
 SPLITS = ("train", "test")
-READ_ERRORS = (ValueError, TypeError, KeyError, OverflowError, EOFError, MemoryError, RecursionError)
-READ_ERRORS += (SyntaxError, tokenize.TokenError)  # the header of a .npy file is a Python literal
+MAX_BYTES = 2**30  # of a file; those of CIFAR-100 have 102 MB
 
 
 class Features(NamedTuple):
@@ -60,9 +60,21 @@ def read_about(folder: Path) -> dict[str, Any]:
         )
     about = read_json(path)
     has_data = isinstance(about, dict) and isinstance(about.get("data"), str)
-    if not has_data or not isinstance(about.get("accuracy"), int | float):
+    accuracy = about.get("accuracy") if has_data else None
+    if not isinstance(accuracy, int | float) or isinstance(accuracy, bool) or not math.isfinite(accuracy):
         raise DataError(f"{path} lacks the data or the accuracy of the network that extracted the features")
     return about
+
+
+def stored_accuracy(folder: Path) -> float | None:
+    """The accuracy of the network behind these features; None if they are missing, incomplete or damaged."""
+    try:
+        accuracy = read_about(folder)["accuracy"]
+        for split in SPLITS:
+            load(folder, split)
+    except UsageError:
+        return None
+    return accuracy
 
 
 def load(folder: Path, split: str) -> Features:
@@ -82,14 +94,16 @@ def load(folder: Path, split: str) -> Features:
 
 
 def _read_array(path: Path, dtype: str) -> np.ndarray:
-    with as_usage_error(f"cannot read {path}"):
-        try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except READ_ERRORS as error:
-            raise DataError(f"{path} is damaged or truncated ({error}); extract the features again") from None
-    if not isinstance(array, np.ndarray) or array.dtype != dtype:
-        raise DataError(f"{path} is not an array of {dtype}; extract the features again")
-    return array
+    """An array, memory-mapped."""
+    try:
+        with as_usage_error(f"cannot read {path}"), open_regular(path, MAX_BYTES) as file:
+            shape, column_major, found, start = npy_header(file)
+            size = os.fstat(file.fileno()).st_size - start
+            if found != dtype or column_major or not size or size != math.prod(shape) * found.itemsize:
+                raise DamagedFile(f"expected an array of {dtype}, found one of {found}, {shape}, in {size:,} bytes")
+            return np.memmap(file, found, mode="r", offset=start, shape=shape)
+    except DamagedFile as problem:
+        raise DataError(f"{path} is damaged: {printable(problem)}; extract the features again") from None
 
 
 def standardize(features: Features) -> Features:

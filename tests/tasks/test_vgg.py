@@ -100,19 +100,51 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
         assert (tmp_path / "stopped" / part).read_bytes() == (tmp_path / "straight" / part).read_bytes()
 
 
-def test_features_of_real_images_are_shared_if_none_are_better(tmp_path: Path, monkeypatch, capsys):
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with a few images in the format of CIFAR-100."""
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
     (tmp_path / "data/cifar-100-binary").mkdir(parents=True)
     for part, labels in (("train", [0, 1, 2, 3] * 5), ("test", [0, 1])):
         (tmp_path / f"data/cifar-100-binary/{part}.bin").write_bytes(records(labels))
+    return tmp_path / "data"
+
+
+def test_features_of_real_images_are_shared_if_none_are_better(real: Path, tmp_path: Path, capsys):
     assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
-    assert "data: cifar100" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "data: cifar100" in shown and "warning: the train split has 20 images, from 0 to 5 of a class" in shown
     assert features.load(features.default_folder(), "train").labels.tolist() == [0, 1, 2, 3] * 5
-    found = {"test": features.load(features.default_folder(), "test")}
+    found = {part: features.load(features.default_folder(), part) for part in features.SPLITS}
     vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, -1.0)
     assert features.read_about(features.default_folder())["seed"] == 0  # a less accurate network does not replace it
     vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, 2.0)
     assert features.read_about(features.default_folder())["seed"] == 9
+
+
+def test_shared_features_that_are_incomplete_are_replaced(real: Path, tmp_path: Path):
+    """An interrupted run leaves the folder without about.json, or without an array."""
+    shared = features.default_folder()
+    shared.mkdir()
+    assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
+    assert features.stored_accuracy(shared) is not None
+    found = {part: features.load(shared, part) for part in features.SPLITS}
+    for name, content in (("about.json", b"{"), ("test.npy", b"\x93NUMPY"), ("train_labels.npy", b"")):
+        vgg.save_features(tmp_path / "other", vgg.Config(seed=1), found, 9.0)
+        (shared / name).write_bytes(content)
+        vgg.save_features(tmp_path / "other", vgg.Config(seed=2), found, 0.0)
+        assert features.read_about(shared)["seed"] == 2 and features.stored_accuracy(shared) == 0
+        (shared / name).unlink()
+        vgg.save_features(tmp_path / "other", vgg.Config(seed=3), found, 0.0)
+        assert features.read_about(shared)["seed"] == 3 and features.stored_accuracy(shared) == 0
+
+
+def test_a_run_ends_where_features_cannot_be_shared(real: Path, tmp_path: Path, capsys):
+    features.default_folder().write_bytes(b"a file where the folder should be")
+    assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().out
+    assert "warning: not copied: cannot write" in shown and f"--features {tmp_path / 'run/features'} uses them" in shown
+    assert (tmp_path / "run/result.json").exists()
 
 
 def test_a_damaged_file_is_reported_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):
