@@ -29,8 +29,16 @@ class Published:
     def name(self) -> str:
         return self.path.rsplit("/", 1)[-1]
 
+    @property
+    def checksum(self) -> tuple[str, str]:
+        """The kind and value of the strongest checksum; the value is "" if none is published."""
+        return ("sha256", self.sha256) if self.sha256 else ("md5", self.md5)
+
     def mismatch(self, path: Path) -> str:
-        """How a file differs from the published one: in its first bytes, size or checksum; "" if it does not."""
+        """How a file differs from the published one: in its first bytes, size or checksum; "" if it does not.
+
+        The checksum is computed once, as long as the size and the time of the file stay the same.
+        """
         with as_usage_error(f"cannot read {path}"):
             if not path.is_file():
                 return "it is not a file"
@@ -42,7 +50,7 @@ class Published:
             return f"it is not {archive}, but begins with '{printable(start.decode('latin-1'))}'"
         if self.size is not None and size != self.size:
             return f"it has {size:,} bytes instead of {self.size:,}"
-        kind, expected = ("sha256", self.sha256) if self.sha256 else ("md5", self.md5)
+        kind, expected = self.checksum
         found = checksum(path, kind) if expected else ""
         return f"its {kind} is {found} instead of {expected}" if found != expected else ""
 
@@ -81,7 +89,7 @@ class DataSet:
         for path in {locate(*alternatives): None for alternatives in self.needs}:
             source = self.published(path)
             if source and (problem := source.mismatch(path)):
-                _warn(f"{path} is not the published file: {problem}")
+                _warn(f"{path} is not the published file: {problem}; minisets data check {self.name} reads all of it")
 
 
 @functools.cache  # once each
@@ -192,17 +200,3 @@ DATA_SETS = {
         ),
     )
 }
-
-# What `minisets data check` expects: the number of matching files in a folder or zip archive, or the bytes of a file.
-COUNTS = {
-    "omniglot/images_background": ("*/*/*.png", 964 * 20),
-    "omniglot/images_background.zip": ("*/*/*.png", 964 * 20),
-    "omniglot/images_evaluation": ("*/*/*.png", 659 * 20),
-    "omniglot/images_evaluation.zip": ("*/*/*.png", 659 * 20),
-    "celeba/img_align_celeba": ("*.jpg", 202_599),
-    "celeba/img_align_celeba.zip": ("*.jpg", 202_599),
-    "modelnet40_ply_hdf5_2048": ("*.h5", 7),
-    "modelnet40_normal_resampled": ("*/*.txt", 12_311),
-    "ModelNet40": ("*/*/*.off", 12_311),
-}
-SIZES = {"cifar-100-binary/train.bin": 50_000 * 3_074, "cifar-100-binary/test.bin": 10_000 * 3_074}
