@@ -20,10 +20,11 @@ from minisets.files import DamagedFile, atomic_write, npy_header, open_regular
 from tasks.data.cifar100 import CLASSES
 from tasks.data.locations import DataError, data_folder
 from tasks.harness.errors import UsageError, as_usage_error, printable
-from tasks.harness.run_folder import RunFolder, read_json
+from tasks.harness.records import NUMBER, TEXT, read_json, write_json
 
 D = 512
 SPLITS = ("train", "test")
+ABOUT = {"data": TEXT, "accuracy": NUMBER}  # what about.json has at least
 MAX_BYTES = 2**30  # of a file; those of CIFAR-100 have 102 MB
 
 
@@ -48,7 +49,7 @@ def save(folder: Path, splits: dict[str, Features], about: dict[str, Any]) -> No
             for name, array in ((split, vectors.astype("float32")), (f"{split}_labels", labels.astype("uint8"))):
                 with atomic_write(folder / f"{name}.npy") as file:
                     np.save(file, array, allow_pickle=False)
-    RunFolder(folder).write(folder / "about.json", about)
+    write_json(folder / "about.json", about)
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -58,12 +59,7 @@ def read_about(folder: Path) -> dict[str, Any]:
         raise DataError(
             f"{folder} contains no image features: there is no about.json; python -m tasks.vgg extracts them"
         )
-    about = read_json(path)
-    has_data = isinstance(about, dict) and isinstance(about.get("data"), str)
-    accuracy = about.get("accuracy") if has_data else None
-    if not isinstance(accuracy, int | float) or isinstance(accuracy, bool) or not math.isfinite(accuracy):
-        raise DataError(f"{path} lacks the data or the accuracy of the network that extracted the features")
-    return about
+    return read_json(path, ABOUT, "a description of image features")
 
 
 def stored_accuracy(folder: Path) -> float | None:
