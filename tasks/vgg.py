@@ -23,10 +23,11 @@ from minisets.optim import SGD, cosine
 from tasks.data import cifar100, features
 from tasks.data.cifar100 import CLASSES, PER_CLASS, Images
 from tasks.data.features import Features
+from tasks.data.locations import data_folder
 from tasks.data.options import Data, data_option
 from tasks.data.standins import texture_images
 from tasks.harness import paper
-from tasks.harness.errors import UsageError
+from tasks.harness.errors import UsageError, warn
 from tasks.harness.experiment import Experiment, Table
 from tasks.harness.options import SYNTHETIC, Stepping, option
 from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, report, rng_for
@@ -60,7 +61,7 @@ class Config(Data, Stepping):
         super().require_data()
         for part in features.SPLITS:  # report a damaged or incomplete file now rather than after the run has started
             if problem := cifar100.shortfall(part, cifar100.load(part)):
-                report(f"  warning: the {part} split has {problem}")
+                warn(f"CIFAR-100 in {data_folder()}, {part}: {problem}")
 
 
 # ---- data ---------------------------------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ def save_features(folder: Path, config: Config, parts: dict[str, Features], scor
             features.save(shared, parts, about)
             report(f"  the most accurate so far; copied to {shared}")
         except UsageError as error:  # the run itself is complete
-            report(f"  warning: not copied: {error}; --features {folder} uses them where they are")
+            warn(f"the features were not shared: {error}; --features {folder} uses them where they are")
 
 
 EXPERIMENT = Experiment(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.data.checksums import checksum
-from tasks.data.locations import DataError, data_folder, locate
-from tasks.harness.errors import as_usage_error, printable
+from tasks.data.locations import LIMIT_BYTES, DataError, data_folder, locate
+from tasks.harness.errors import as_usage_error, printable, warn
 
 FIRST_BYTES = {".zip": ("a zip archive", b"PK"), ".gz": ("a gzip archive", b"\x1f\x8b")}  # by the end of the name
 
@@ -21,6 +19,7 @@ class Published:
     path: str
     url: str  # "" if it cannot be downloaded automatically: then `DataSet.instructions` says how to get it
     size: int | None = None
+    most: int = LIMIT_BYTES  # bytes that are accepted where the size is not known
     md5: str = ""
     sha256: str = ""
     unpacks_to: str = ""  # the folder in the archive; "" if trainers read the file as it is
@@ -89,12 +88,7 @@ class DataSet:
         for path in {locate(*alternatives): None for alternatives in self.needs}:
             source = self.published(path)
             if source and (problem := source.mismatch(path)):
-                _warn(f"{path} is not the published file: {problem}; minisets data check {self.name} reads all of it")
-
-
-@functools.cache  # once each
-def _warn(sentence: str) -> None:
-    print(f"minisets: warning: {sentence}", file=sys.stderr)
+                warn(f"{path} is not the published file: {problem}; minisets data check {self.name} reads all of it")
 
 
 _OMNIGLOT = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python"
@@ -114,12 +108,14 @@ DATA_SETS = {
                 Published(
                     "omniglot/images_background.zip",
                     f"{_OMNIGLOT}/images_background.zip",
+                    most=2**26,
                     md5="68d2efa1b9178cc56df9314c21c6e718",
                     sha256="ad41ab679c8b5d90b271ef46be6987cc81211774a695c29dcc5367b2b26ee640",
                 ),
                 Published(
                     "omniglot/images_evaluation.zip",
                     f"{_OMNIGLOT}/images_evaluation.zip",
+                    most=2**26,
                     md5="6b91aef0f799c5bb55b94e3f2daec811",
                     sha256="1f61a8f3366785b057fc117d9228e78a16e3d976c8953b2a10fcc74cf0609cee",
                 ),
@@ -168,6 +164,7 @@ DATA_SETS = {
                 Published(
                     "modelnet40_ply_hdf5_2048.zip",
                     f"{_SHAPENET}/modelnet40_ply_hdf5_2048.zip",
+                    most=2**30,
                     md5="c9ab8e6dfb16f67afdab25e155c79e59",
                     unpacks_to="modelnet40_ply_hdf5_2048",
                 ),
@@ -181,6 +178,7 @@ DATA_SETS = {
                 Published(
                     "modelnet40_normal_resampled.zip",
                     f"{_SHAPENET}/modelnet40_normal_resampled.zip",
+                    most=2**32,
                     unpacks_to="modelnet40_normal_resampled",
                 ),
             ),
@@ -193,6 +191,7 @@ DATA_SETS = {
                 Published(
                     "ModelNet40.zip",
                     "http://modelnet.cs.princeton.edu/ModelNet40.zip",
+                    most=2**32,
                     md5="79bcee68fdf02f581938ba15f4cdca51",
                     unpacks_to="ModelNet40",
                 ),

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from minisets.files import sync_folder
 from tasks.data.catalog import Published
 from tasks.data.connection import Progress, TooSlow, open_url
-from tasks.data.locations import LIMIT_BYTES, DataError, lock
+from tasks.data.locations import DataError, lock
 from tasks.harness.errors import UsageError, as_usage_error, printable
 
 ATTEMPTS = 5  # in a row without a single new byte
@@ -139,7 +139,7 @@ def _append(source: Published, file: BinaryIO, response: Any, progress: Progress
     if length is None and announced is not None:
         raise Broken(f"a length of {printable(announced)}")
     total = source.size if length is None else start + length
-    limit = source.size or min(total or LIMIT_BYTES, LIMIT_BYTES)
+    limit = source.size or min(total or source.most, source.most)
     with progress_bar(source.name, total, start) as bar:
         for block in _blocks(response):
             file.write(block)

@@ -4,13 +4,15 @@ A folder of plain arrays, each memory-mapped when it is read:
 
     train.npy, test.npy                   (N, 512) float32, one row per image
     train_labels.npy, test_labels.npy     (N,) uint8, the class of each image, from 0 to 99
-    about.json                            the data they were extracted from, and the network's accuracy; written last
+    about.json                            the data they were extracted from, the network's accuracy, and the checksums
+                                          of the arrays; written last
 """
 
 from __future__ import annotations
 
 import math
 import os
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +22,11 @@ from minisets.files import DamagedFile, atomic_write, npy_header, open_regular
 from tasks.data.cifar100 import CLASSES
 from tasks.data.locations import DataError, data_folder
 from tasks.harness.errors import UsageError, as_usage_error, printable
-from tasks.harness.records import NUMBER, TEXT, read_json, write_json
+from tasks.harness.records import MAPPING, NUMBER, TEXT, read_json, write_json
 
 D = 512
 SPLITS = ("train", "test")
-ABOUT = {"data": TEXT, "accuracy": NUMBER}  # what about.json has at least
+ABOUT = {"data": TEXT, "accuracy": NUMBER, "crc32": MAPPING.or_absent()}  # of about.json; earlier ones have no crc32
 MAX_BYTES = 2**30  # of a file; those of CIFAR-100 have 102 MB
 
 
@@ -45,11 +47,13 @@ def save(folder: Path, splits: dict[str, Features], about: dict[str, Any]) -> No
     with as_usage_error(f"cannot write {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "about.json").unlink(missing_ok=True)
+        checksums = {}
         for split, (vectors, labels) in splits.items():
             for name, array in ((split, vectors.astype("float32")), (f"{split}_labels", labels.astype("uint8"))):
                 with atomic_write(folder / f"{name}.npy") as file:
                     np.save(file, array, allow_pickle=False)
-    write_json(folder / "about.json", about)
+                checksums[f"{name}.npy"] = zlib.crc32(np.ascontiguousarray(array))
+    write_json(folder / "about.json", about | {"crc32": checksums})
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -86,6 +90,10 @@ def load(folder: Path, split: str) -> Features:
         raise DataError(f"{folder / split}_labels.npy has the label {labels.max()}; expected 0 to {CLASSES - 1}")
     if not np.isfinite(vectors).all():
         raise DataError(f"{folder / split}.npy contains values that are not finite; extract the features again")
+    checksums = read_about(folder).get("crc32", {})
+    for name, array in ((f"{split}.npy", vectors), (f"{split}_labels.npy", labels)):
+        if zlib.crc32(array) != checksums.get(name, zlib.crc32(array)):
+            raise DataError(f"{folder / name} is damaged: its checksum is wrong; extract the features again")
     return Features(vectors, labels.astype(np.int64))
 
 

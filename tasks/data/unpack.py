@@ -95,9 +95,7 @@ def unpack(
 
 def _unpack(archive: Path, folder: Path, limit_bytes: int, limit_files: int, progress: Callable) -> None:
     bytes_left = limit_bytes
-    for count, member in enumerate(members(archive), 1):
-        if count > limit_files:
-            raise DataError(f"{archive} contains more than {limit_files:,} files; it is not the data set")
+    for member in members(archive, limit_files):
         name = printable(member.name)
         if member.unsupported:
             raise DataError(f"{archive} contains {member.unsupported}, '{name}'; it was not unpacked")
@@ -137,15 +135,18 @@ def safe_path(archive: Path, name: str) -> PurePosixPath:
     return path
 
 
-def members(archive: Path) -> Iterator[Member]:
+def members(archive: Path, limit: int = LIMIT_FILES) -> Iterator[Member]:
     """The members of a zip, tar or tar.gz archive, in its order."""
     with open_regular(archive, LIMIT_BYTES) as file:
         start = file.read(6)
         file.seek(0)
-        if start[:2] == b"PK":
-            yield from _zip(file)
-        else:
-            yield from _tar(gzip.GzipFile(fileobj=file) if start[:2] == b"\x1f\x8b" else file)
+        is_zip, is_gzip = start[:2] == b"PK", start[:2] == b"\x1f\x8b"
+        for count, member in enumerate(
+            _zip(file) if is_zip else _tar(gzip.GzipFile(fileobj=file) if is_gzip else file)
+        ):
+            if count == limit:
+                raise DataError(f"{archive} contains more than {limit:,} files; it is not the data set")
+            yield member
 
 
 def _zip(file: BinaryIO) -> Iterator[Member]:

@@ -247,11 +247,10 @@ def test_mutated_features_give_an_array_or_one_sentence(stored: Path):
     for name in ("train.npy", "train_labels.npy"):
         whole = (stored / name).read_bytes()
         for _ in range(1_000):
-            head = mutated(whole[:140], rng)  # what comes after are numbers
-            (stored / name).write_bytes(head + whole[140:])
+            (stored / name).write_bytes(mutated(whole, rng))
             try:
-                got = features.load(stored, "train")
-                assert got.vectors.shape == (5, 512) and got.labels.shape == (5,)
+                for got, right in zip(features.load(stored, "train"), some(5), strict=True):
+                    np.testing.assert_array_equal(got, right)
             except DataError as error:
                 assert "train" in str(error)
         (stored / name).write_bytes(whole)

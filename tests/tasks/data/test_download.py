@@ -83,11 +83,10 @@ def test_a_wrong_file_is_refused_and_removed(server: Server, tmp_path: Path, mor
     assert names(tmp_path) == []
 
 
-def test_an_endless_file_is_cut_off(server: Server, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(download, "LIMIT_BYTES", 70_000)
+def test_an_endless_file_is_cut_off(server: Server, tmp_path: Path):
     server.plan = [{"no length": True}]
     with pytest.raises(DataError, match="sends more than the expected 70,000 bytes"):
-        download.download(published(server, size=None), tmp_path / "file")
+        download.download(published(server, size=None, most=70_000), tmp_path / "file")
     assert names(tmp_path) == []
 
 
