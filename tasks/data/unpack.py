@@ -138,12 +138,13 @@ def safe_path(archive: Path, name: str) -> PurePosixPath:
 def members(archive: Path, limit: int = LIMIT_FILES) -> Iterator[Member]:
     """The members of a zip, tar or tar.gz archive, in its order."""
     with open_regular(archive, LIMIT_BYTES) as file:
-        start = file.read(6)
+        start = file.read(2)
         file.seek(0)
-        is_zip, is_gzip = start[:2] == b"PK", start[:2] == b"\x1f\x8b"
-        for count, member in enumerate(
-            _zip(file) if is_zip else _tar(gzip.GzipFile(fileobj=file) if is_gzip else file)
-        ):
+        if start == b"PK":
+            found = _zip(file)
+        else:
+            found = _tar(gzip.GzipFile(fileobj=file) if start == b"\x1f\x8b" else file)
+        for count, member in enumerate(found):
             if count == limit:
                 raise DataError(f"{archive} contains more than {limit:,} files; it is not the data set")
             yield member
