@@ -140,10 +140,7 @@ def members(archive: Path, limit: int = LIMIT_FILES) -> Iterator[Member]:
     with open_regular(archive, LIMIT_BYTES) as file:
         start = file.read(2)
         file.seek(0)
-        if start == b"PK":
-            found = _zip(file)
-        else:
-            found = _tar(gzip.GzipFile(fileobj=file) if start == b"\x1f\x8b" else file)
+        found = _zip(file) if start == b"PK" else _tar(gzip.GzipFile(fileobj=file) if start == b"\x1f\x8b" else file)
         for count, member in enumerate(found):
             if count == limit:
                 raise DataError(f"{archive} contains more than {limit:,} files; it is not the data set")
