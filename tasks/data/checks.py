@@ -40,7 +40,7 @@ def _faces(path: Path) -> str:
 
 
 def _shapes(path: Path) -> str:
-    if "h5" in path.name and importlib.util.find_spec("h5py") is None:
+    if path.name.endswith(("hdf5_2048", ".h5")) and importlib.util.find_spec("h5py") is None:
         raise UsageError(f"reading {path} needs h5py, which is not installed: pip install h5py")
     layout = modelnet40.LAYOUTS[path.name](path)
     for split, expected in SHAPES.items():
