@@ -39,7 +39,16 @@ class Layout:
 
     path: Path
     points: int  # per shape
-    load: Callable[[str], Clouds]  # split, "train" or "test" -> its shapes
+    read: Callable[[str], Clouds]  # split, "train" or "test" -> its shapes
+
+    def load(self, split: str) -> Clouds:
+        """The shapes of a split, with a warning if some are missing."""
+        clouds = self.read(split)
+        if len(clouds.names) > CLASSES:
+            raise DataError(f"{self.path} has {len(clouds.names)} classes; ModelNet40 has {CLASSES}")
+        N, classes = len(clouds.labels), len(np.unique(clouds.labels))
+        warn_unless_complete("modelnet40", split, self.path, shapes=N, classes=classes)
+        return clouds
 
 
 def load(points: int, up: str | None = None) -> tuple[Clouds, Clouds]:
@@ -50,11 +59,6 @@ def load(points: int, up: str | None = None) -> tuple[Clouds, Clouds]:
     """
     source = find(points)
     train, test = (source.load(split) for split in SPLITS)
-    for split, clouds in zip(SPLITS, (train, test), strict=True):
-        if len(clouds.names) > CLASSES:
-            raise DataError(f"{source.path} has {len(clouds.names)} classes; ModelNet40 has {CLASSES}")
-        N, classes = len(clouds.labels), len(np.unique(clouds.labels))
-        warn_unless_complete("modelnet40", split, source.path, shapes=N, classes=classes)
     up = up or measured_up(train.points)
     return replace(train, up=up), replace(test, up=up)
 
@@ -83,7 +87,7 @@ def find(points: int) -> Layout:
 def h5_folder(folder: Path) -> Layout:
     """Files of up to 2,048 shapes, data (N, P, 3) and label (N, 1); shape_names.txt has the names of the classes."""
 
-    def load(split: str) -> Clouds:
+    def read(split: str) -> Clouds:
         parts: list[tuple[np.ndarray, np.ndarray]] = []
         for path in _h5_files(folder, split):
             parts.append(_read_h5(path, points, MAX_SHAPES - sum(len(labels) for _, labels in parts)))
@@ -99,7 +103,7 @@ def h5_folder(folder: Path) -> Layout:
     first = _h5_files(folder, "train")[0]
     with hdf5.open_array(first, "data") as data:
         points = _points_per_shape(first, data)
-    return Layout(folder, points, load)
+    return Layout(folder, points, read)
 
 
 def _h5_files(folder: Path, split: str) -> list[Path]:
@@ -139,7 +143,7 @@ def _read_h5(path: Path, points: int, most: int) -> tuple[np.ndarray, np.ndarray
 def deep_sets_file(path: Path) -> Layout:
     """The file of Zaheer et al.: tr_cloud and test_cloud (N, P, 3), tr_labels and test_labels, without class names."""
 
-    def load(split: str) -> Clouds:
+    def read(split: str) -> Clouds:
         prefix = {"train": "tr"}.get(split, split)
         with hdf5.open_array(path, f"{prefix}_cloud") as data:
             shape = data.shape[0], _points_per_shape(path, data), 3
@@ -154,7 +158,7 @@ def deep_sets_file(path: Path) -> Layout:
             yield from map(unit_ball, clouds)
 
     with hdf5.open_array(path, "tr_cloud") as data:
-        return Layout(path, _points_per_shape(path, data), load)
+        return Layout(path, _points_per_shape(path, data), read)
 
 
 def _numbered(labels: np.ndarray) -> tuple[str, ...]:
