@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 
 import autograd
-from autograd.backend import import_cupy
+from autograd.cupy_import import import_cupy
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 ROOT = Path(__file__).resolve().parents[2]  # of the checkout, where this is one

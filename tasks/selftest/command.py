@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from autograd import backend
+from autograd import backend, cupy_import
 from tasks.harness import machine
 from tasks.harness.errors import UsageError
 from tasks.harness.machine import responds
@@ -75,7 +75,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         raise UsageError(f"--repeat must be at least 0, given {given.repeat}")
     try:
         backend.to_device(0.0, given.device)
-    except (backend.DeviceError, ValueError) as error:
+    except (cupy_import.DeviceError, ValueError) as error:
         raise UsageError(f"--device {given.device}: {error}") from None
     return given
 

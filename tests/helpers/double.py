@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from autograd.backend import import_cupy
+from autograd.cupy_import import import_cupy
 
 try:
     from autograd.kernels import registry
