@@ -124,8 +124,8 @@ def test_a_gpu_without_cuda_libraries_is_one_sentence(stand_in, missing):
         Tensor([1.0]).to("cuda")
     assert str(error.value) == (
         f"device 'cuda' was requested, but CuPy cannot compute on it (CuPy failed to load lib{missing}.so.12: OSError: "
-        f"no such file); install the CUDA libraries with {cupy_import.INSTALL}, check the driver with nvidia-smi, or use "
-        "device 'cpu'"
+        f"no such file); install the CUDA libraries with {cupy_import.INSTALL}, check the driver with nvidia-smi, or "
+        "use device 'cpu'"
     )
 
 
