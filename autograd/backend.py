@@ -8,6 +8,8 @@ CuPy is imported only when a GPU is first requested: the project imports and run
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 import sys
 from types import ModuleType
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 Array = Any  # numpy.ndarray or cupy.ndarray, which share NumPy's interface
+INSTALL = "pip install 'cupy-cuda12x[ctk]'"  # CuPy, and the CUDA libraries that it compiles and multiplies with
 
 
 class DeviceError(RuntimeError):
@@ -60,9 +63,6 @@ def to_device(array: Array, device: str) -> Array:
     _, _, index = device.partition(":")
     if not index:
         return cupy.asarray(array)
-    if int(index) >= cupy.cuda.runtime.getDeviceCount():
-        count = cupy.cuda.runtime.getDeviceCount()
-        raise DeviceError(f"device {device!r} was requested, but CuPy finds {count} GPU(s), numbered from cuda:0")
     cupy.cuda.Device(int(index)).use()
     return array if device_of(array) == device else cupy.array(array)
 
@@ -82,6 +82,18 @@ def to_device_of(array: Array, other: Array) -> Array:
     return array if same_device(array, other) else to_device(array, device_of(other))
 
 
+def device_guard(*values: Any) -> Any:
+    """`with device_guard(x):` makes x's GPU the current one, on which CuPy computes and allocates.
+
+    x is the first CuPy array among the values; without one, nothing changes.
+    """
+    cupy = array_module(*values)
+    return _NO_GUARD if cupy is np else next(x for x in values if isinstance(x, cupy.ndarray)).device
+
+
+_NO_GUARD = contextlib.nullcontext()
+
+
 def gpu() -> ModuleType:
     """The module cupy, for callers that hold a CuPy array, so that it has been imported."""
     return sys.modules["cupy"]
@@ -94,14 +106,35 @@ def import_cupy(device: str) -> ModuleType:
     except ImportError:
         raise DeviceError(
             f"device {device!r} was requested, but CuPy is not installed; "
-            "install it with pip install 'minisets[gpu]', or use device 'cpu'"
+            f"install it and the CUDA libraries with {INSTALL}, or use device 'cpu'"
         ) from None
     if not cupy.cuda.is_available():
         raise DeviceError(
             f"device {device!r} was requested, but CuPy finds no CUDA GPU on this machine; "
             "check that nvidia-smi lists one, or use device 'cpu'"
         )
+    _, _, index = device.partition(":")
+    count = cupy.cuda.runtime.getDeviceCount()
+    if index and int(index) >= count:
+        raise DeviceError(f"device {device!r} was requested, but CuPy finds {count} GPU(s), numbered from cuda:0")
+    try:
+        _probe(cupy, int(index) if index else cupy.cuda.Device().id)
+    except Exception as error:  # CuPy raises many kinds, depending on what is missing
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise DeviceError(
+            f"device {device!r} was requested, but CuPy cannot compute on it ({reason}); "
+            f"install the CUDA libraries with {INSTALL}, check the driver with nvidia-smi, or use device 'cpu'"
+        ) from error
     return cupy
+
+
+@functools.cache
+def _probe(cupy: ModuleType, index: int) -> None:
+    """Compile and launch a kernel and compute a product on a GPU, once: CuPy loads the libraries for it when needed."""
+    with cupy.cuda.Device(index):
+        ones = cupy.ones((2, 2), "float32")
+        if float((ones @ ones + 1).sum()) != 12:
+            raise ArithmeticError("ones((2, 2)) @ ones((2, 2)) + 1 is not 3")
 
 
 # ---- the few functions whose name or location differs between the two -----------------------------------------------

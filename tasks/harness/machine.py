@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import math
 import os
 import platform
 import re
 import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +30,9 @@ def describe(device: str) -> dict[str, str]:
     if device == "cpu":
         return {"device": "cpu", "numpy": np.__version__}
     cupy = import_cupy(device)
-    runtime, about = cupy.cuda.runtime, cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    _, _, index = device.partition(":")
+    runtime, number = cupy.cuda.runtime, int(index) if index else cupy.cuda.Device().id
+    about = runtime.getDeviceProperties(number)
 
     def version(number: int) -> str:  # 12090 is 12.9
         return f"{number // 1000}.{number % 1000 // 10}"
@@ -53,6 +55,15 @@ def synchronize(device: str) -> None:
         import_cupy(device).cuda.get_current_stream().synchronize()
 
 
+def responds(device: str) -> bool:
+    """False once a GPU can do nothing more in this process, as after an illegal memory access."""
+    try:
+        synchronize(device)
+    except Exception:  # CuPy's errors; there is no use in telling them apart
+        return False
+    return True
+
+
 def keep_memory() -> bool:
     """Make the C library keep freed memory for the next arrays; True if it can (glibc).
 
@@ -65,6 +76,14 @@ def keep_memory() -> bool:
         return False
     M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2  # from malloc.h
     return bool(mallopt(M_MMAP_MAX, 0) & mallopt(M_TRIM_THRESHOLD, 2**31 - 1) & mallopt(M_TOP_PAD, 64 * 2**20))
+
+
+def memory() -> float:
+    """The bytes of memory that this machine has; infinity where it cannot be known."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not POSIX
+        return math.inf
 
 
 def peak_memory(function: Callable[[], Any], device: str) -> int:
@@ -87,17 +106,19 @@ def peak_memory(function: Callable[[], Any], device: str) -> int:
 # ---- what a result may depend on ------------------------------------------------------------------------------------
 
 
-def environment() -> dict[str, Any]:
-    """Versions, machine and commit: what the last bits of a result may depend on."""
+def environment(device: str = "cpu") -> dict[str, Any]:
+    """Versions, machine and commit: what the last bits of a result may depend on; on a GPU, its driver and CUDA too."""
     versions = {"minisets": autograd.__version__, "python": platform.python_version()}
     versions |= {"numpy": np.__version__, "scipy": scipy.__version__}
     with contextlib.suppress(Exception):  # NumPy's build information differs between builds
         blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
         versions["blas"] = f"{blas['name']} {blas['version']}"
-    if "cupy" in sys.modules:
-        versions["cupy"] = sys.modules["cupy"].__version__
     threads = {name: os.environ[name] for name in THREADS if name in os.environ}
     machine = {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count(), "threads": threads}
+    if device != "cpu":
+        gpu = describe(device)
+        versions |= {name: gpu.pop(name) for name in ("cupy", "CUDA", "driver")}
+        machine |= gpu
     return {"versions": versions, "machine": machine, "source": dict(_commit())}
 
 

@@ -119,6 +119,12 @@ class RunFolder:
         table = self.experiment.table
         return [*table.columns, *(name for row in table.references.values() for name in row.values())]
 
+    def progress(self) -> dict[str, Any]:
+        """progress.json: the step reached."""
+        progress = read_json(self.progress_path, records.PROGRESS, "the progress of a run")
+        self.require_own(self.progress_path, progress["run"])
+        return progress
+
     def metrics(self) -> list[Line]:
         """The lines of metrics.jsonl."""
         if not self.metrics_path.exists():
@@ -195,7 +201,7 @@ class RunFolder:
         self.make()
         about = {"task": self.experiment.name, "preset": preset, "options": dataclasses.asdict(config), **more}
         name = f"{run_id or secrets.token_hex(4)}-{_digest_of_request(about)}"
-        self.write(self.config_path, {"run": name, **about, **environment()})
+        self.write(self.config_path, {"run": name, **about, **environment(config.device)})
 
     def change(self, config: Settings) -> None:
         """Let a run continue to more steps, or on another device; until it ends, result.json and figures are older."""

@@ -119,7 +119,8 @@ def test_items_that_fail_leave_nothing(source: Path):
 
 
 def test_an_unwritable_folder_is_one_sentence(source: Path):
-    (source.parent / "data").write_text("a file where the folder should be")
+    (source.parent / "data").mkdir()
+    (source.parent / "data/prepared").write_text("a file where the folder should be")
     with pytest.raises(DataError, match=r"cannot write .*prepared.*test-.*npy: "):
         make(source)
 
