@@ -9,7 +9,6 @@ CuPy is imported only when a GPU is first requested: the project imports and run
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 import sys
 from types import ModuleType
@@ -17,12 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from autograd.gpu_check import DeviceError as DeviceError
+from autograd.gpu_check import not_installed, require_usable
+
 Array = Any  # numpy.ndarray or cupy.ndarray, which share NumPy's interface
-INSTALL = "pip install 'cupy-cuda12x[ctk]'"  # CuPy, and the CUDA libraries that it compiles and multiplies with
-
-
-class DeviceError(RuntimeError):
-    """A requested device is not available on this machine."""
 
 
 def array_module(*values: Any) -> ModuleType:
@@ -87,8 +84,12 @@ def device_guard(*values: Any) -> Any:
 
     x is the first CuPy array among the values; without one, nothing changes.
     """
-    cupy = array_module(*values)
-    return _NO_GUARD if cupy is np else next(x for x in values if isinstance(x, cupy.ndarray)).device
+    cupy = sys.modules.get("cupy")
+    if cupy is not None:
+        for value in values:
+            if isinstance(value, cupy.ndarray):
+                return value.device
+    return _NO_GUARD
 
 
 _NO_GUARD = contextlib.nullcontext()
@@ -104,37 +105,9 @@ def import_cupy(device: str) -> ModuleType:
     try:
         import cupy
     except ImportError:
-        raise DeviceError(
-            f"device {device!r} was requested, but CuPy is not installed; "
-            f"install it and the CUDA libraries with {INSTALL}, or use device 'cpu'"
-        ) from None
-    if not cupy.cuda.is_available():
-        raise DeviceError(
-            f"device {device!r} was requested, but CuPy finds no CUDA GPU on this machine; "
-            "check that nvidia-smi lists one, or use device 'cpu'"
-        )
-    _, _, index = device.partition(":")
-    count = cupy.cuda.runtime.getDeviceCount()
-    if index and int(index) >= count:
-        raise DeviceError(f"device {device!r} was requested, but CuPy finds {count} GPU(s), numbered from cuda:0")
-    try:
-        _probe(cupy, int(index) if index else cupy.cuda.Device().id)
-    except Exception as error:  # CuPy raises many kinds, depending on what is missing
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise DeviceError(
-            f"device {device!r} was requested, but CuPy cannot compute on it ({reason}); "
-            f"install the CUDA libraries with {INSTALL}, check the driver with nvidia-smi, or use device 'cpu'"
-        ) from error
+        raise not_installed(device) from None
+    require_usable(cupy, device)
     return cupy
-
-
-@functools.cache
-def _probe(cupy: ModuleType, index: int) -> None:
-    """Compile and launch a kernel and compute a product on a GPU, once: CuPy loads the libraries for it when needed."""
-    with cupy.cuda.Device(index):
-        ones = cupy.ones((2, 2), "float32")
-        if float((ones @ ones + 1).sum()) != 12:
-            raise ArithmeticError("ones((2, 2)) @ ones((2, 2)) + 1 is not 3")
 
 
 # ---- the few functions whose name or location differs between the two -----------------------------------------------

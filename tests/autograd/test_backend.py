@@ -14,7 +14,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from autograd import DeviceError, Tensor, backend, relu
+from autograd import DeviceError, Tensor, backend, gpu_check, relu
 from minisets import SAB
 from minisets.nn import Linear, Sequential
 from tests.helpers import double
@@ -107,7 +107,7 @@ def test_without_cupy_a_gpu_is_one_sentence(monkeypatch):
             DeviceError, match="CuPy is not installed; install it and the CUDA libraries with pip"
         ) as error:
             ask()
-        assert backend.INSTALL in str(error.value)
+        assert gpu_check.INSTALL in str(error.value)
 
 
 @pytest.mark.parametrize("missing", ["matmul", "ones"])
@@ -124,7 +124,7 @@ def test_a_gpu_without_cuda_libraries_is_one_sentence(stand_in, missing):
         Tensor([1.0]).to("cuda")
     assert str(error.value) == (
         f"device 'cuda' was requested, but CuPy cannot compute on it (CuPy failed to load lib{missing}.so.12: OSError: "
-        f"no such file); install the CUDA libraries with {backend.INSTALL}, check the driver with nvidia-smi, or use "
+        f"no such file); install the CUDA libraries with {gpu_check.INSTALL}, check the driver with nvidia-smi, or use "
         "device 'cpu'"
     )
 
@@ -139,8 +139,8 @@ def test_the_hint_to_install_cupy_is_the_same_everywhere():
     root = Path(__file__).resolve().parents[2]
     for name in ("README.md", "docs/gpu.md"):
         text = (root / name).read_text(encoding="utf-8")
-        assert backend.INSTALL in text and "gpu]'" not in text and "[gpu" not in text, name
-    (package,) = re.findall(r"'(.*)'", backend.INSTALL)
+        assert gpu_check.INSTALL in text and "gpu]'" not in text and "[gpu" not in text, name
+    (package,) = re.findall(r"'(.*)'", gpu_check.INSTALL)
     assert f'gpu = ["{package}>=' in (root / "pyproject.toml").read_text(encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograd import Tensor, backend, forms, matmul
+from autograd import Tensor, backend, forms, gpu_check, matmul
 from autograd.kernels.registry import KERNELS
 from minisets import SAB
 from minisets.nn import BatchNorm, Module
@@ -118,11 +118,11 @@ def test_a_missing_library_is_found_before_anything_is_written(tmp_path: Path, m
 
     for product in ("sgemm", "gemmEx"):
         monkeypatch.setattr(emulation.blas, product, missing)
-    backend._probe.cache_clear()
+    gpu_check.probe.cache_clear()
     assert train(tmp_path / "run", "--device", "cuda:1") == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert "device 'cuda:1' was requested, but CuPy cannot compute on it (libcublas.so.12: cannot open" in error
-    assert f"install the CUDA libraries with {backend.INSTALL}, check the driver with nvidia-smi" in error
+    assert f"install the CUDA libraries with {gpu_check.INSTALL}, check the driver with nvidia-smi" in error
     assert not (tmp_path / "run").exists()
 
 
