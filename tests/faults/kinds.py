@@ -1,0 +1,6 @@
+"""The kinds of faults, by name."""
+
+from tests.faults.kills import FullDisk, KillsAtWrites, RandomKills, Signals
+from tests.faults.run_folders import RunFolders
+
+KINDS = {kind.name: kind for kind in (RunFolders(), RandomKills(), KillsAtWrites(), FullDisk(), Signals())}

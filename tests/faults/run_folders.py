@@ -1,0 +1,274 @@
+"""Damaged run folders: resumed, they end with the bits of the undisturbed run, or are refused as they are."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tasks import max_regression
+from tasks.harness.cli import main
+from tests.faults.mutations import damage_bytes, damage_json, replace_file
+from tests.faults.outcomes import Attempt, Outcome, attempt, changes, sentence_problem, snapshot
+
+FILES = ("config.json", "metrics.jsonl", "checkpoint.npz", "best.npz", "progress.json", "result.json")
+ENVIRONMENT = ("seconds", "versions", "machine", "source")  # of result.json: not the run's own numbers
+OPTIONS = (
+    "--arch", "rFF + Pooling (max)", "--steps", "12", "--batch", "4", "--validation-sets", "10", "--test-sets", "20",
+    "--log-every", "2", "--evaluate-every", "4", "--save-every", "3",
+)  # fmt: skip
+OTHERS = {
+    "another seed": ("--seed", "1"),
+    "another learning rate": ("--lr", "0.01"),
+    "a longer run": ("--steps", "20"),
+    "the same command, run again": (),
+}
+KILLED_AT = 8  # the step at which the interrupted run was killed; its checkpoint is of step 6
+
+
+def train(folder: Path, *more: str) -> Callable[[], int]:
+    return lambda: main(["train", "max_regression", *OPTIONS, "--out", str(folder), *more])
+
+
+def resume(folder: Path, *more: str) -> Callable[[], int]:
+    return lambda: main(["train", "max_regression", "--out", str(folder), "--resume", *more])
+
+
+def killed(function: Callable[[], int], step: int = KILLED_AT) -> Callable[[], int]:
+    """The same training, killed in the middle of a step."""
+
+    def run() -> int:
+        left, real = iter(range(step)), max_regression.absolute_error
+
+        def loss(*arguments: Any) -> Any:
+            if next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments)
+
+        max_regression.absolute_error = loss
+        return function()
+
+    return run
+
+
+class RunFolders:
+    name, full, short = "run folders", 2_000, 80
+
+    def numbers(self, short: bool) -> list[int]:
+        """The faults to try: all of them, or a few that lie far apart."""
+        return [i * self.full // self.short for i in range(self.short)] if short else list(range(self.full))
+
+    def prepare(self, work: Path) -> None:
+        """The runs that are damaged: killed in the middle, finished, and to be extended; and runs to take files from."""
+        self.draw_no_figures()
+        self.work = work
+        self.run_undisturbed(killed(train(work / "stopped")), -signal.SIGKILL)
+        for name, more in OTHERS.items():
+            self.run_undisturbed(killed(train(work / name, *more)), -signal.SIGKILL)
+            shutil.copytree(work / name, work / f"{name}, finished")
+            self.run_undisturbed(resume(work / f"{name}, finished"))
+        shutil.copytree(work / "stopped", work / "finished")
+        self.run_undisturbed(resume(work / "finished"))
+        shutil.copytree(work / "finished", work / "extended")
+        self.run_undisturbed(resume(work / "extended", "--steps", "16"))
+        self.expected = {
+            "stopped": (work / "finished", ()),
+            "finished": (work / "finished", ()),
+            "finished, to be extended": (work / "extended", ("--steps", "16")),
+        }
+
+    @staticmethod
+    def draw_no_figures() -> None:
+        Figure.savefig = lambda self, file, **_: file.write(b"a figure")  # they would take most of the time
+
+    @staticmethod
+    def run_undisturbed(function: Callable[[], int], code: int = 0) -> None:
+        done = attempt(function)
+        assert done.code == code, f"a run that nobody disturbed ended with {done.code}: {done.err}"
+
+    def trial(self, number: int, folder: Path) -> Outcome:
+        rng = random.Random(f"{self.name} {number}")
+        state = rng.choice(("stopped", "stopped", *self.expected))
+        run = folder / "run"
+        shutil.copytree(self.work / ("stopped" if state == "stopped" else "finished"), run)
+        name, what = self._damage(rng, run)
+        what = f"{state}: {name}: {what}"
+        pristine = self.work / ("stopped" if state == "stopped" else "finished") / name
+        plausible = _plausible(name, pristine, run / name)
+        before = snapshot(run)
+        for words in (["list"], ["table", "max_regression"], ["figure", "max_regression", "--out", str(folder / "new")]):
+            looked = attempt(lambda words=words: main([*words, "--runs", str(run)]))
+            problem = looked.problem or self._look_problem(looked, words[0], before, run)
+            if problem:
+                return Outcome("wrong", what, f"minisets {words[0]}: {problem}")
+        expected, more = self.expected[state]
+        done = attempt(resume(run, *more))
+        if done.problem:
+            return Outcome("wrong", what, done.problem)
+        if done.code:
+            changed = changes(before, snapshot(run))
+            problem = sentence_problem(done.err, FILES) or (changed and f"refused, but it changed {changed}")
+            return Outcome("wrong", what, problem) if problem else Outcome("refused", what, done.err.strip())
+        if state == "finished":  # nothing is left to do: the result stands, and no file is touched
+            compared = ("result.json",)
+            changed = changes(before, snapshot(run))
+            if changed and name not in changed:
+                return Outcome("wrong", what, f"nothing was left to do, but it changed {changed}")
+        else:
+            compared = FILES
+        different = [file for file in compared if content(expected / file) != content(run / file)]
+        if not different:
+            return Outcome("right", what)
+        verdict = "undetectable" if plausible else "wrong"
+        return Outcome(verdict, what, f"exit code 0, but {', '.join(different)} differ from the undisturbed run")
+
+    @staticmethod
+    def _look_problem(looked: Attempt, command: str, before: dict[str, str], run: Path) -> str:
+        """What is wrong with looking at the folder: it may fail in a sentence, but changes nothing."""
+        changed = changes(before, snapshot(run))
+        if changed and changed != "examples.npz":
+            return f"it changed {changed}"
+        if looked.code in (0, 1):
+            return ""
+        return sentence_problem(looked.err.strip().splitlines()[-1] if looked.err.strip() else "", (*FILES, "no finished run"))
+
+    # ---- damage ----------------------------------------------------------------------------------------------------
+
+    def _damage(self, rng: random.Random, run: Path) -> tuple[str, str]:
+        """Damage one file of the run; its name, and what was done to it."""
+        path = rng.choice([run / name for name in FILES if (run / name).exists()])
+        kind = rng.choice(("bytes", "inside", "inside", "inside", "foreign", "not a file"))
+        if kind == "foreign":
+            other = rng.choice(list(OTHERS))
+            source = self.work / (other if rng.random() < 0.5 else f"{other}, finished")
+            path = rng.choice([run / name for name in FILES if (source / name).exists()])
+            shutil.copy(source / path.name, path)
+            return path.name, f"of {source.name}"
+        if kind == "not a file":
+            return path.name, replace_file(rng, path)
+        content = path.read_bytes()
+        if kind == "bytes":
+            content, what = damage_bytes(rng, content)
+        elif path.suffix == ".npz":
+            content, what = damage_npz(rng, content)
+        elif path.suffix == ".jsonl":
+            lines = content.splitlines()
+            at = rng.randrange(len(lines))
+            match rng.choice(("one", "one", "one", "without", "twice", "order")):
+                case "without":
+                    del lines[at]
+                    what = f"line {at + 1} removed"
+                case "twice":
+                    lines.insert(at, lines[at])
+                    what = f"line {at + 1} twice"
+                case "order":
+                    lines.reverse()
+                    what = "lines in reverse"
+                case _:
+                    changed, what = damage_json(rng, lines[at])
+                    try:
+                        lines[at] = json.dumps(json.loads(changed)).encode()
+                    except (ValueError, RecursionError):
+                        lines[at] = changed.replace(b"\n", b" ")
+                    what = f"line {at + 1}: {what}"
+            content = b"\n".join(lines) + b"\n"
+        else:
+            content, what = damage_json(rng, content)
+        path.write_bytes(content)
+        return path.name, what
+
+
+def damage_npz(rng: random.Random, content: bytes) -> tuple[bytes, str]:
+    """An archive of arrays that is whole, but of which one array, or the form, is not as it was."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    name = rng.choice([rng.choice(list(arrays)), *(name for name in arrays if arrays[name].size < 40)])
+    old = arrays[name]
+    what, new = rng.choice(
+        (
+            ("nan", np.full(old.shape, np.nan, old.dtype if old.dtype.kind == "f" else "f4")),
+            ("infinite", np.full(old.shape, np.inf, old.dtype if old.dtype.kind == "f" else "f4")),
+            ("negative", np.full(old.shape, -5, old.dtype if old.dtype.kind in "if" else "i8")),
+            ("huge", np.full(old.shape, 10**18, old.dtype if old.dtype.kind == "f" else "i8")),
+            ("another dtype", old.astype("f8") if old.dtype.kind in "iufb" else np.zeros(3)),
+            ("another shape", old[None]),
+            ("empty", np.zeros(0, old.dtype)),
+            ("text", np.array("nonsense")),
+            ("other notes", np.array(rng.choice(('{"loss": "x"}', '{"loss": NaN, "count": true}', "[]", "{}", "[" * 10**5)))),
+            ("records", np.zeros(2, [("a", "f4"), ("b", "i4")])),
+            ("dates", np.zeros(old.shape, "M8[s]")),
+            ("removed", None),
+            ("named otherwise", None),
+            ("a bomb", None),
+            ("a damaged header", None),
+            ("compressed", old),
+        )
+    )
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED if what in ("compressed", "a bomb") else zipfile.ZIP_STORED) as file:
+        for each, array in arrays.items():
+            array = new if each == name and new is not None else array
+            if each == name and what == "removed":
+                continue
+            entry = io.BytesIO()
+            np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
+            data = entry.getvalue()
+            if each == name and what == "a damaged header":
+                head, description = damage_bytes(rng, data[:128])
+                data, what = head + data[128:], f"a damaged header ({description})"
+            if each == name and what == "a bomb":
+                shape = np.lib.format.header_data_from_array_1_0(np.zeros(0, "u1")) | {"shape": (200 * 2**20,)}
+                head = io.BytesIO()
+                np.lib.format.write_array_header_1_0(head, shape)
+                data = head.getvalue() + bytes(200 * 2**20)
+            file.writestr(f"{each}{'x' if each == name and what == 'named otherwise' else ''}.npy", data, compresslevel=1)
+    return made.getvalue(), f"{name}: {what}"
+
+
+# ---- judging --------------------------------------------------------------------------------------------------------
+
+
+def content(path: Path) -> Any:
+    """What must agree with the undisturbed run."""
+    if not path.is_file():
+        return None
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as file:
+            return {name: (file[name].dtype.str, file[name].shape, file[name].tobytes()) for name in file.files}
+    if path.suffix == ".jsonl":
+        return path.read_bytes()
+    about = json.loads(path.read_bytes())
+    kept = ("task", "preset", "options", "extended_from") if path.name == "config.json" else about.keys() - set(ENVIRONMENT)
+    return {key: about.get(key) for key in kept}
+
+
+def _plausible(name: str, before: Path, after: Path) -> bool:
+    """Whether nothing in a file could tell that it was edited: other finite numbers where there were numbers before."""
+    if name not in ("result.json", "metrics.jsonl") or not after.is_file() or not before.is_file():
+        return False
+    try:
+        if name == "metrics.jsonl":
+            old, new = ([json.loads(line) for line in path.read_bytes().splitlines()] for path in (before, after))
+            return [line["step"] for line in old] == [line["step"] for line in new] and all(map(_finite, new))
+        old, new = (json.loads(path.read_bytes()) for path in (before, after))
+        return {**new, "metrics": old["metrics"]} == old and _finite(new["metrics"])
+    except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
+        return False
+
+
+def _finite(values: dict[str, Any]) -> bool:
+    return all(
+        _finite(value) if isinstance(value, dict) else type(value) in (int, float) and math.isfinite(value)
+        for value in values.values()
+    )
