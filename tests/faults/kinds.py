@@ -1,6 +1,7 @@
 """The kinds of faults, by name."""
 
+from tests.faults.formats import FORMATS
 from tests.faults.kills import FullDisk, KillsAtWrites, RandomKills, Signals
 from tests.faults.run_folders import RunFolders
 
-KINDS = {kind.name: kind for kind in (RunFolders(), RandomKills(), KillsAtWrites(), FullDisk(), Signals())}
+KINDS = {kind.name: kind for kind in (RunFolders(), RandomKills(), KillsAtWrites(), FullDisk(), Signals(), *FORMATS)}
