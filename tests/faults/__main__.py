@@ -1,8 +1,8 @@
 """Try faults, and print what came of each: python -m tests.faults KIND [NUMBER ...]
 
-    python -m tests.faults                              the kinds
-    python -m tests.faults "run folders" 17             fault 17 again, with what it did and what came of it
-    python -m tests.faults "run folders" --part 2/8     every eighth, from the second on
+python -m tests.faults                              the kinds
+python -m tests.faults "run folders" 17             fault 17 again, with what it did and what came of it
+python -m tests.faults "run folders" --part 2/8     every eighth, from the second on
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-os.environ |= {"OPENBLAS_NUM_THREADS": "1", "MINISETS_THREADS": "1", "MPLBACKEND": "agg", "MINISETS_DATA": "/nonexistent"}
+os.environ |= {
+    "OPENBLAS_NUM_THREADS": "1",
+    "MINISETS_THREADS": "1",
+    "MPLBACKEND": "agg",
+    "MINISETS_DATA": "/nonexistent",
+}
 
 
 def main() -> int:

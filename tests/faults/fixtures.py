@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -33,7 +34,7 @@ def read_zip(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def zip_bomb(pattern: str) -> callable:
+def zip_bomb(pattern: str) -> Callable[[Path], Path]:
     """One file in an archive grows to 200 MB."""
 
     def grow(root: Path) -> Path:
@@ -123,7 +124,7 @@ def modelnet_h5(root: Path) -> None:
     (folder / "shape_names.txt").write_text("bed\nchair\nsofa\n")
 
 
-def h5_value(value: float, whole: bool) -> callable:
+def h5_value(value: float, whole: bool) -> Callable[[Path], Path]:
     """One coordinate, or all of a shape, has a value that no shape has."""
 
     def change(root: Path) -> Path:
@@ -155,9 +156,9 @@ def h5_claims_much(root: Path) -> Path:
 
 
 def modelnet_text(root: Path) -> None:
-    folder, seed = root / "modelnet40_normal_resampled", 0
+    folder = root / "modelnet40_normal_resampled"
     for split, shapes in (("train", ("bed_0001", "night_stand_0001", "bed_0002")), ("test", ("bed_0003",))):
-        for seed, name in enumerate(shapes, seed + 1):
+        for seed, name in enumerate(shapes, len(split)):
             path = folder / name.rpartition("_")[0] / f"{name}.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
             rows = np.concatenate([clouds(1, seed)[0], np.ones((POINTS, 3))], axis=1)
@@ -225,7 +226,7 @@ def vgg_features(root: Path) -> None:
     features.save(root / "cifar-100-features", splits, {"data": "cifar100", "accuracy": 0.5})
 
 
-def features_with(value: float) -> callable:
+def features_with(value: float) -> Callable[[Path], Path]:
     def change(root: Path) -> Path:
         path = root / "cifar-100-features/train.npy"
         vectors = np.load(path)

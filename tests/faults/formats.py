@@ -9,7 +9,6 @@ import random
 import re
 import shutil
 import sys
-import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +50,6 @@ class Format:
         return [i * self.full // self.short for i in range(self.short)] if short else list(range(self.full))
 
     def prepare(self, work: Path) -> None:
-        omniglot.CHARACTERS = fixtures.CHARACTERS
         self.work = work
         self.write(work)
         done = attempt(self.loading(work))
@@ -84,11 +82,15 @@ class Format:
         path, what, plain = self._damage(rng, root)
         before = snapshot(root)
         done = attempt(self.loading(root))
-        sentences = "\n".join(line for line in done.err.splitlines() if not re.match("minisets: warning|building ", line))
+        sentences = "\n".join(
+            line for line in done.err.splitlines() if not re.match("minisets: warning|building ", line)
+        )
         if done.problem:
             return Outcome("wrong", what, done.problem)
         if done.code:
-            changed = changes(before, {k: v for k, v in snapshot(root).items() if not (k.startswith("prepared") and k not in before)})
+            changed = changes(
+                before, {k: v for k, v in snapshot(root).items() if not (k.startswith("prepared") and k not in before)}
+            )
             names = (path.name, path.parent.name if path.parent != root else path.name)
             problem = sentence_problem(sentences, names) or (changed and f"refused, but it changed {changed}")
             return Outcome("wrong", what, problem) if problem else Outcome("refused", what, sentences.strip())
@@ -110,7 +112,9 @@ class Format:
         kind = rng.choice(("bytes",) * 8 + ("not a file", "another"))
         if kind == "not a file":
             return path, f"{name}: {replace_file(rng, path)}", lambda: False
-        others = [other for other in paths if other.suffix == path.suffix and other.parent == path.parent and other != path]
+        others = [
+            other for other in paths if other.suffix == path.suffix and other.parent == path.parent and other != path
+        ]
         if kind == "another" and others and not self.prepared:
             other = rng.choice(others)
             shutil.copy(other, path)
@@ -130,6 +134,7 @@ def _warnings(text: str) -> list[str]:
 
 
 def load_omniglot(root: Path) -> Iterable[np.ndarray]:
+    omniglot.CHARACTERS = fixtures.CHARACTERS  # in the child alone
     return omniglot.load().values()
 
 
@@ -241,12 +246,13 @@ FORMATS = (
     Format("Omniglot, zip", fixtures.omniglot_zip, load_omniglot, "omniglot/*.zip",
            special={"a bomb": fixtures.zip_bomb("omniglot/images_background.zip")}),
     Format("Omniglot, PNG files", fixtures.omniglot_folder, load_omniglot, "omniglot/*/*/*/*.png"),
-    Format("CIFAR-100, tar.gz", fixtures.cifar_archive, load_cifar, "*.tar.gz", special={"a bomb": fixtures.cifar_bomb}),
+    Format("CIFAR-100, tar.gz", fixtures.cifar_archive, load_cifar, "*.tar.gz",
+           special={"a bomb": fixtures.cifar_bomb}),
     Format("CIFAR-100, bin", fixtures.cifar_files, load_cifar, "*/*.bin", valid_records),
     Format("ModelNet40, h5", fixtures.modelnet_h5, load_modelnet, "*/*.h5 */*.h5 */*.txt", valid_h5,
-           special={"one coordinate of 1e25": fixtures.h5_value(1e25, False), "a shape of zeros": fixtures.h5_value(0, True),
-                    "nan": fixtures.h5_value(float("nan"), False), "a file listed 400 times": fixtures.h5_listed_often,
-                    "a file that claims 120 GB": fixtures.h5_claims_much}),
+           special={"one coordinate of 1e25": fixtures.h5_value(1e25, False), "nan": fixtures.h5_value(np.nan, False),
+                    "a shape of zeros": fixtures.h5_value(0, True), "a claim of 120 GB": fixtures.h5_claims_much,
+                    "a file listed 400 times": fixtures.h5_listed_often}),
     Format("ModelNet40, text", fixtures.modelnet_text, load_modelnet, "*/*.txt */*/*.txt", valid_rows),
     Format("ModelNet40, OFF", fixtures.modelnet_meshes, load_meshes, "ModelNet40/*/*/*.off", valid_mesh),
     Format("CelebA, zip", fixtures.celeba_zip, load_celeba, "celeba/*.zip",

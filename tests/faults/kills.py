@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults.outcomes import Attempt, Outcome, attempt, changes, sentence_problem, snapshot
-from tests.faults.run_folders import FILES, RunFolders, content, resume, train
+from tests.faults.outcomes import Attempt, Outcome, attempt, sentence_problem
+from tests.faults.run_folders import FILES, RunFolders, content, train
 
 LONG = ("--steps", "120", "--save-every", "5")
 TRACED = "openat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,ftruncate,mkdir,mkdirat"
@@ -138,7 +138,9 @@ class KillsAtWrites(RandomKills):
 
         def attach(child: int) -> None:
             words = ["strace", "-y", "-s", "16", "-p", str(child), "-o", str(log), "-e", f"trace={TRACED}"]
-            tracers.append(subprocess.Popen([*words, *(x for text in inject for x in ("-e", text))], stderr=subprocess.PIPE))
+            tracers.append(
+                subprocess.Popen([*words, *(x for text in inject for x in ("-e", text))], stderr=subprocess.PIPE)
+            )
             tracers[0].stderr.readline()  # "Process … attached"
             os.write(writing, b"x")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 PAGE = b"<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head><body>Not Found</body></html>\n"
 
@@ -78,8 +82,9 @@ def replace_file(rng: random.Random, path: Path) -> str:
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
 JUNK: tuple[Any, ...] = (
-    None, True, False, float("nan"), float("inf"), -float("inf"), -1, 0, -0.0, 1, 7, 0.5, 1e308, -1e308, 10**30, -(10**400),
-    2**63, 1e-320, "", "six", "5", "NaN", "\x1b[31m", "../..", "x" * 100_000, [], [1], [[[]]], {}, {"a": 1}, "\ud800", "é",
+    None, True, False, float("nan"), float("inf"), -float("inf"), -1, 0, -0.0, 1, 7, 0.5, 1e308, -1e308, 1e-320, 2**63,
+    10**30, -(10**400), "", "six", "5", "NaN", "\x1b[31m", "../..", "x" * 100_000, "\ud800", "é", [], [1], [[[]]], {},
+    {"a": 1},
 )  # fmt: skip
 
 
@@ -141,3 +146,60 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 
 def _dump(value: Any) -> bytes:
     return json.dumps(value, indent=2).encode()
+
+
+# ---- archives of arrays ----------------------------------------------------------------------------------------------
+
+
+def damage_npz(rng: random.Random, content: bytes) -> tuple[bytes, str]:
+    """An archive of arrays that is whole, but of which one array, or the form, is not as it was."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    name = rng.choice([rng.choice(list(arrays)), *(name for name in arrays if arrays[name].size < 40)])
+    old = arrays[name]
+    what, new = rng.choice(
+        (
+            ("nan", np.full(old.shape, np.nan, old.dtype if old.dtype.kind == "f" else "f4")),
+            ("infinite", np.full(old.shape, np.inf, old.dtype if old.dtype.kind == "f" else "f4")),
+            ("negative", np.full(old.shape, -5, old.dtype if old.dtype.kind in "if" else "i8")),
+            ("huge", np.full(old.shape, 10**18, old.dtype if old.dtype.kind == "f" else "i8")),
+            ("another dtype", old.astype("f8") if old.dtype.kind in "iufb" else np.zeros(3)),
+            ("another shape", old[None]),
+            ("empty", np.zeros(0, old.dtype)),
+            ("text", np.array("nonsense")),
+            (
+                "other notes",
+                np.array(rng.choice(('{"loss": "x"}', '{"loss": NaN, "count": true}', "[]", "{}", "[" * 10**5))),
+            ),
+            ("records", np.zeros(2, [("a", "f4"), ("b", "i4")])),
+            ("dates", np.zeros(old.shape, "M8[s]")),
+            ("removed", None),
+            ("named otherwise", None),
+            ("a bomb", None),
+            ("a damaged header", None),
+            ("compressed", old),
+        )
+    )
+    made = io.BytesIO()
+    with zipfile.ZipFile(
+        made, "w", zipfile.ZIP_DEFLATED if what in ("compressed", "a bomb") else zipfile.ZIP_STORED
+    ) as file:
+        for each, array in arrays.items():
+            array = new if each == name and new is not None else array
+            if each == name and what == "removed":
+                continue
+            entry = io.BytesIO()
+            np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
+            data = entry.getvalue()
+            if each == name and what == "a damaged header":
+                head, description = damage_bytes(rng, data[:128])
+                data, what = head + data[128:], f"a damaged header ({description})"
+            if each == name and what == "a bomb":
+                shape = np.lib.format.header_data_from_array_1_0(np.zeros(0, "u1")) | {"shape": (200 * 2**20,)}
+                head = io.BytesIO()
+                np.lib.format.write_array_header_1_0(head, shape)
+                data = head.getvalue() + bytes(200 * 2**20)
+            file.writestr(
+                f"{each}{'x' if each == name and what == 'named otherwise' else ''}.npy", data, compresslevel=1
+            )
+    return made.getvalue(), f"{name}: {what}"

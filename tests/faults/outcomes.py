@@ -8,7 +8,9 @@ wrong           anything else: a traceback, a hang, another result, far too much
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import os
 import resource
 import signal
@@ -40,19 +42,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a child process left: its exit code (negative: the signal that ended it), output, memory and seconds."""
+    """What a child process left: its exit code (negative: the signal that ended it), its output and its memory."""
 
     code: int
     out: str
     err: str
     memory: int
-    seconds: float
+    late: bool  # it had to be killed
 
     @property
     def problem(self) -> str:
         """Why it is wrong whatever the files hold; "" if it is not."""
-        if self.seconds >= SECONDS:
-            return f"it did not end within {SECONDS:g} seconds"
+        if self.late:
+            return "it did not end in time"
         if self.memory > MEMORY:
             return f"it used {self.memory / 2**20:,.0f} MB"
         if "Traceback (most recent call last)" in self.err or self.code == TRACEBACK:
@@ -60,10 +62,12 @@ class Attempt:
         return f"it ended with signal {-self.code}" if self.code < 0 else ""
 
 
-def attempt(function: Callable[[], int], seconds: float = SECONDS, meanwhile: Callable[[int], Any] | None = None) -> Attempt:
-    """Run the function in a forked child, whose exit code it returns; `meanwhile` is called with the child's number."""
+def attempt(
+    function: Callable[[], int], seconds: float | None = None, meanwhile: Callable[[int], Any] | None = None
+) -> Attempt:
+    """Run the function, which returns an exit code, in a forked child; `meanwhile` gets the child's number."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        before, start = _resident(), time.monotonic()
+        before, deadline, late = _resident(), time.monotonic() + (seconds or SECONDS), False
         sys.stdout.flush()
         child = os.fork()
         if not child:
@@ -74,8 +78,9 @@ def attempt(function: Callable[[], int], seconds: float = SECONDS, meanwhile: Ca
             ended, status, used = os.wait4(child, os.WNOHANG)
             if ended:
                 break
-            if time.monotonic() - start > seconds:
+            if not late and time.monotonic() > deadline:
                 os.kill(child, signal.SIGKILL)
+                late = True
             time.sleep(0.002)
         texts = []
         for file in (out, err):
@@ -83,14 +88,13 @@ def attempt(function: Callable[[], int], seconds: float = SECONDS, meanwhile: Ca
             texts.append(file.read(2**20).decode(errors="backslashreplace"))
         scale = 1 if sys.platform == "darwin" else 1024
         memory = max(used.ru_maxrss * scale - before, 0)
-        return Attempt(os.waitstatus_to_exitcode(status), *texts, memory, time.monotonic() - start)
+        return Attempt(os.waitstatus_to_exitcode(status), *texts, memory, late)
 
 
 def _run(function: Callable[[], int], out: int, err: int) -> int:
     """In the child: the function's exit code, with its output in two files."""
-    for number, name in ((out, "stdout"), (err, "stderr")):
-        os.dup2(number, 1 if name == "stdout" else 2)
-        setattr(sys, name, open(1 if name == "stdout" else 2, "w", encoding="utf-8", errors="backslashreplace"))
+    os.dup2(out, 1), os.dup2(err, 2)
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(n, "w"), "utf-8", "backslashreplace") for n in (1, 2))
     for kind, limit in ((resource.RLIMIT_AS, ADDRESSES), (resource.RLIMIT_FSIZE, 2**28), (resource.RLIMIT_CORE, 0)):
         resource.setrlimit(kind, (limit, limit))
     code = TRACEBACK
@@ -101,10 +105,8 @@ def _run(function: Callable[[], int], out: int, err: int) -> int:
     except BaseException:
         traceback.print_exc()
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with contextlib.suppress(OSError):
             stream.flush()
-        except OSError:
-            pass
     return code
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
 import random
 import shutil
 import signal
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from matplotlib.figure import Figure
 
 from tasks import max_regression
 from tasks.harness.cli import main
-from tests.faults.mutations import damage_bytes, damage_json, replace_file
+from tests.faults.mutations import damage_bytes, damage_json, damage_npz, replace_file
 from tests.faults.outcomes import Attempt, Outcome, attempt, changes, sentence_problem, snapshot
 
 FILES = ("config.json", "metrics.jsonl", "checkpoint.npz", "best.npz", "progress.json", "result.json")
@@ -70,7 +68,7 @@ class RunFolders:
         return [i * self.full // self.short for i in range(self.short)] if short else list(range(self.full))
 
     def prepare(self, work: Path) -> None:
-        """The runs that are damaged: killed in the middle, finished, and to be extended; and runs to take files from."""
+        """The runs to damage: killed in the middle, finished, to be extended; and runs to take files from."""
         self.draw_no_figures()
         self.work = work
         self.run_undisturbed(killed(train(work / "stopped")), -signal.SIGKILL)
@@ -107,7 +105,11 @@ class RunFolders:
         pristine = self.work / ("stopped" if state == "stopped" else "finished") / name
         plausible = _plausible(name, pristine, run / name)
         before = snapshot(run)
-        for words in (["list"], ["table", "max_regression"], ["figure", "max_regression", "--out", str(folder / "new")]):
+        for words in (
+            ["list"],
+            ["table", "max_regression"],
+            ["figure", "max_regression", "--out", str(folder / "new")],
+        ):
             looked = attempt(lambda words=words: main([*words, "--runs", str(run)]))
             problem = looked.problem or self._look_problem(looked, words[0], before, run)
             if problem:
@@ -141,7 +143,9 @@ class RunFolders:
             return f"it changed {changed}"
         if looked.code in (0, 1):
             return ""
-        return sentence_problem(looked.err.strip().splitlines()[-1] if looked.err.strip() else "", (*FILES, "no finished run"))
+        return sentence_problem(
+            looked.err.strip().splitlines()[-1] if looked.err.strip() else "", (*FILES, "no finished run")
+        )
 
     # ---- damage ----------------------------------------------------------------------------------------------------
 
@@ -189,53 +193,6 @@ class RunFolders:
         return path.name, what
 
 
-def damage_npz(rng: random.Random, content: bytes) -> tuple[bytes, str]:
-    """An archive of arrays that is whole, but of which one array, or the form, is not as it was."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    name = rng.choice([rng.choice(list(arrays)), *(name for name in arrays if arrays[name].size < 40)])
-    old = arrays[name]
-    what, new = rng.choice(
-        (
-            ("nan", np.full(old.shape, np.nan, old.dtype if old.dtype.kind == "f" else "f4")),
-            ("infinite", np.full(old.shape, np.inf, old.dtype if old.dtype.kind == "f" else "f4")),
-            ("negative", np.full(old.shape, -5, old.dtype if old.dtype.kind in "if" else "i8")),
-            ("huge", np.full(old.shape, 10**18, old.dtype if old.dtype.kind == "f" else "i8")),
-            ("another dtype", old.astype("f8") if old.dtype.kind in "iufb" else np.zeros(3)),
-            ("another shape", old[None]),
-            ("empty", np.zeros(0, old.dtype)),
-            ("text", np.array("nonsense")),
-            ("other notes", np.array(rng.choice(('{"loss": "x"}', '{"loss": NaN, "count": true}', "[]", "{}", "[" * 10**5)))),
-            ("records", np.zeros(2, [("a", "f4"), ("b", "i4")])),
-            ("dates", np.zeros(old.shape, "M8[s]")),
-            ("removed", None),
-            ("named otherwise", None),
-            ("a bomb", None),
-            ("a damaged header", None),
-            ("compressed", old),
-        )
-    )
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED if what in ("compressed", "a bomb") else zipfile.ZIP_STORED) as file:
-        for each, array in arrays.items():
-            array = new if each == name and new is not None else array
-            if each == name and what == "removed":
-                continue
-            entry = io.BytesIO()
-            np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
-            data = entry.getvalue()
-            if each == name and what == "a damaged header":
-                head, description = damage_bytes(rng, data[:128])
-                data, what = head + data[128:], f"a damaged header ({description})"
-            if each == name and what == "a bomb":
-                shape = np.lib.format.header_data_from_array_1_0(np.zeros(0, "u1")) | {"shape": (200 * 2**20,)}
-                head = io.BytesIO()
-                np.lib.format.write_array_header_1_0(head, shape)
-                data = head.getvalue() + bytes(200 * 2**20)
-            file.writestr(f"{each}{'x' if each == name and what == 'named otherwise' else ''}.npy", data, compresslevel=1)
-    return made.getvalue(), f"{name}: {what}"
-
-
 # ---- judging --------------------------------------------------------------------------------------------------------
 
 
@@ -249,7 +206,11 @@ def content(path: Path) -> Any:
     if path.suffix == ".jsonl":
         return path.read_bytes()
     about = json.loads(path.read_bytes())
-    kept = ("task", "preset", "options", "extended_from") if path.name == "config.json" else about.keys() - set(ENVIRONMENT)
+    kept = (
+        ("task", "preset", "options", "extended_from")
+        if path.name == "config.json"
+        else about.keys() - set(ENVIRONMENT)
+    )
     return {key: about.get(key) for key in kept}
 
 
