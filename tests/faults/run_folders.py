@@ -201,8 +201,7 @@ def content(path: Path) -> Any:
     if not path.is_file():
         return None
     if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as file:
-            return {name: (file[name].dtype.str, file[name].shape, file[name].tobytes()) for name in file.files}
+        return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in read_npz(path).items()}
     if path.suffix == ".jsonl":
         return path.read_bytes()
     about = json.loads(path.read_bytes())
@@ -216,16 +215,34 @@ def content(path: Path) -> Any:
 
 def _plausible(name: str, before: Path, after: Path) -> bool:
     """Whether nothing in a file could tell that it was edited: other finite numbers where there were numbers before."""
-    if name not in ("result.json", "metrics.jsonl") or not after.is_file() or not before.is_file():
+    if not after.is_file() or not before.is_file():
         return False
     try:
+        if name.endswith(".npz"):
+            old, new = (read_npz(path) for path in (before, after))
+            return old.keys() == new.keys() and all(_same_kind(old[key], new[key]) for key in old)
         if name == "metrics.jsonl":
             old, new = ([json.loads(line) for line in path.read_bytes().splitlines()] for path in (before, after))
             return [line["step"] for line in old] == [line["step"] for line in new] and all(map(_finite, new))
+        if name != "result.json":
+            return False
         old, new = (json.loads(path.read_bytes()) for path in (before, after))
         return {**new, "metrics": old["metrics"]} == old and _finite(new["metrics"])
-    except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
+    except Exception:  # it cannot be read at all
         return False
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _same_kind(old: np.ndarray, new: np.ndarray) -> bool:
+    """An array as it was, or other weights: finite, and not negative where they were not."""
+    if old.dtype != new.dtype or old.shape != new.shape:
+        return False
+    weights = old.dtype.kind == "f" and bool(np.isfinite(new).all()) and (new.min() >= 0 or old.min() < 0)
+    return weights or old.tobytes() == new.tobytes()
 
 
 def _finite(values: dict[str, Any]) -> bool:
