@@ -13,16 +13,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from minisets.files import atomic_write
+from minisets.files import DamagedFile, atomic_write, read_npz
 from minisets.nn.module import Module
 from minisets.optim import Optimizer
 
 FORMAT = "minisets checkpoint 1"
 Generators = Mapping[str, np.random.Generator]
+Note = float | int | str
 
 
 class CheckpointError(Exception):
@@ -36,7 +39,7 @@ def save(
     optimizer: Optimizer | None = None,
     generators: Generators | None = None,
     step: int = 0,
-    notes: Mapping[str, float] | None = None,
+    notes: Mapping[str, Note] | None = None,
 ) -> None:
     """Write everything to the path, atomically; generators inside the model (Dropout's) are included automatically.
 
@@ -69,59 +72,95 @@ def load(
     model: Module,
     optimizer: Optimizer | None = None,
     generators: Generators | None = None,
-    notes: dict[str, float] | None = None,
+    notes: dict[str, Note] | None = None,
 ) -> int:
     """Restore what save() wrote and return the step; if anything does not match, nothing is changed.
 
     Entries that are not asked for are ignored: a model alone can be loaded from the checkpoint of a full run.  Saved
     notes are added to the dictionary `notes`.
     """
-    path = Path(path)
-    about, arrays = _read(path)
-    rngs = _generators(model, generators)
-    saved = about["generators"]
-    if generators is None:
-        saved = {name: state for name, state in saved.items() if name in rngs or name.startswith("model.")}
-    try:
-        if optimizer and about["optimizer"] != type(optimizer).__name__:
-            raise ValueError(f"it was saved with the optimizer {about['optimizer']}, not {type(optimizer).__name__}")
-        if rngs.keys() != saved.keys():
-            raise ValueError(f"it has the random generators {sorted(saved)}, expected {sorted(rngs)}")
-        for name, rng in rngs.items():  # tried on a throwaway generator first
-            type(rng.bit_generator)().state = saved[name]
-        model.match_state_dict(_strip_prefix("model/", arrays))
-        if optimizer:
-            optimizer.match_state_dict(_strip_prefix("optimizer/", arrays))
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
-        raise CheckpointError(f"the checkpoint {path} does not belong to this run: {error}") from error
-
-    model.load_state_dict(_strip_prefix("model/", arrays))
-    if optimizer:
-        optimizer.load_state_dict(_strip_prefix("optimizer/", arrays))
-    for name, rng in rngs.items():
-        rng.bit_generator.state = saved[name]
+    saved = read(path, model)
+    saved.restore(model=model, optimizer=optimizer, generators=generators)
     if notes is not None:
-        notes.update(about.get("notes", {}))
-    return about["step"]
+        notes.update(saved.notes)
+    return saved.step
 
 
-def _read(path: Path) -> tuple[dict, dict[str, np.ndarray]]:
-    """The JSON and all arrays of a checkpoint; any problem with the file raises CheckpointError."""
+# ---- in two parts: reading the file, and restoring what it holds -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The content of a checkpoint.  Nothing is restored yet, so that a caller may look at it first."""
+
+    path: Path
+    step: int
+    notes: dict[str, Note]
+    optimizer: str | None  # the name of its class
+    generators: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+    def restore(
+        self, *, model: Module, optimizer: Optimizer | None = None, generators: Generators | None = None
+    ) -> None:
+        """Restore model, optimizer and generators; if anything does not match, nothing is changed."""
+        self.match(model=model, optimizer=optimizer, generators=generators)
+        model.load_state_dict(self._part("model/"))
+        if optimizer:
+            optimizer.load_state_dict(self._part("optimizer/"))
+        for name, rng in _generators(model, generators).items():
+            rng.bit_generator.state = self.generators[name]
+
+    def match(self, *, model: Module, optimizer: Optimizer | None = None, generators: Generators | None = None) -> None:
+        """Raise a CheckpointError if restore() would."""
+        rngs, saved = _generators(model, generators), self.generators
+        if generators is None:
+            saved = {name: state for name, state in saved.items() if name in rngs or name.startswith("model.")}
+        try:
+            if optimizer and self.optimizer != type(optimizer).__name__:
+                raise ValueError(f"it was saved with the optimizer {self.optimizer}, not {type(optimizer).__name__}")
+            if rngs.keys() != saved.keys():
+                raise ValueError(f"it has the random generators {sorted(saved)}, expected {sorted(rngs)}")
+            for name, rng in rngs.items():  # tried on a throwaway generator first
+                type(rng.bit_generator)().state = saved[name]
+            model.match_state_dict(self._part("model/"))
+            if optimizer:
+                optimizer.match_state_dict(self._part("optimizer/"))
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise CheckpointError(f"the checkpoint {self.path} does not belong to this run: {error}") from error
+
+    def _part(self, prefix: str) -> dict[str, np.ndarray]:
+        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+
+
+def read(path: str | os.PathLike, model: Module) -> Checkpoint:
+    """The content of a checkpoint; the model says how large the file may be.  Any problem raises CheckpointError."""
+    path = Path(path)
+    weights = sum(array.nbytes for array in model.state_dict().values())
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_npz(path, most=8 * weights + 2**26)  # an optimizer has a few arrays for each of the model's
+        about = json.loads(str(arrays.pop("about", "")), object_hook=_json_as_array)
+        return Checkpoint(path=path, arrays=arrays, **_checked(about))
     except FileNotFoundError:
         raise CheckpointError(f"there is no checkpoint {path}") from None
-    except Exception as error:  # a damaged file can break zipfile and NumPy's parser in a dozen ways
-        raise CheckpointError(f"{path} is damaged, or not a checkpoint") from error
-    try:
-        about = json.loads(str(arrays.pop("about")), object_hook=_json_as_array)
-        complete = isinstance(about["step"], int) and isinstance(about["generators"], dict) and "optimizer" in about
-        if about["format"] != FORMAT or not complete:
-            raise ValueError
-        return about, arrays
-    except (KeyError, ValueError, TypeError):
+    except OSError as error:
+        raise CheckpointError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
+    except DamagedFile as error:
+        raise CheckpointError(f"{path} is damaged, or not a checkpoint: {error}") from None
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         raise CheckpointError(f"{path} is an .npz file but not a minisets checkpoint") from None
+
+
+def _checked(about: dict[str, Any]) -> dict[str, Any]:
+    """The entries of "about" but for the format; ValueError if one is not what save() writes."""
+    names = ("step", "notes", "optimizer", "generators")
+    step, notes, optimizer, generators = (about[name] for name in names)
+    valid = about["format"] == FORMAT and type(step) is int and 0 <= step < 2**63
+    valid &= isinstance(notes, dict) and all(type(value) in (int, float, str) for value in notes.values())
+    valid &= isinstance(optimizer, str | None) and isinstance(generators, dict)
+    if not valid:
+        raise ValueError
+    return {name: about[name] for name in names}
 
 
 def _generators(model: Module, others: Generators | None) -> dict[str, np.random.Generator]:
@@ -135,8 +174,9 @@ def _array_as_json(array: np.ndarray) -> dict:
 
 
 def _json_as_array(value: dict) -> dict | np.ndarray:
-    return np.array(value["values"], value["dtype"]) if value.keys() == {"dtype", "values"} else value
-
-
-def _strip_prefix(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    if value.keys() != {"dtype", "values"}:
+        return value
+    dtype = np.dtype(value["dtype"])
+    if dtype.kind not in "iuf":  # a text of gigabytes is a dtype, too
+        raise ValueError
+    return np.array(value["values"], dtype)

@@ -177,10 +177,13 @@ def from_json(Config: type[Settings], values: Any, source: str) -> Settings:
     if not isinstance(values, Mapping):
         raise UsageError(f"{source} has no options that this version can read")
     for name, value in values.items():
-        accepted = {float: (int, float)}.get(kinds.get(name), kinds.get(name))
-        if accepted is None or not isinstance(value, accepted):
+        accepted = {float: (int, float)}.get(kinds.get(name), (kinds.get(name),))
+        if type(value) not in accepted:  # True is an int to isinstance
             raise UsageError(f"{source} has a {name!r} that this version does not know or cannot read")
-    return Config(**values)
+    try:
+        return Config(**values)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
 
 
 @dataclass(frozen=True)

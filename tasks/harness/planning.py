@@ -66,22 +66,28 @@ def stored_run(folder: RunFolder, preset: str | None, given: dict[str, Any], see
     if given.get("data") == AUTO:  # it continues with the data that it started with
         del given["data"]
     _require_same_options(folder, dataclasses.asdict(config) | given, resume=True)
-    more = {key: given[key] for key in ("steps",) if key in given}
+    more = {key: given[key] for key in ("steps", "device") if key in given}
     return PlannedRun(folder, stored, dataclasses.replace(config, **more))
 
 
-def refuse_unless_free(plan: PlannedRun, resume: bool) -> None:
-    """A folder is free if it holds no run, or the very run that is to be resumed."""
+def refuse_unless_free(plan: PlannedRun, resume: bool, start_over: bool) -> None:
+    """A folder is free if it holds no run, or the very run that is to be resumed, or one that is to be deleted."""
     folder = plan.folder
+    if start_over:
+        return
     if folder.config_path.exists():
         _require_same_experiment(folder)
         _require_same_options(folder, dataclasses.asdict(plan.config), resume)
         if not resume:
             raise UsageError(
-                f"{folder.path} already holds this run; --resume continues it, another --out starts a new one"
+                f"{folder.path} already holds this run; --resume continues it, --start-over deletes it, "
+                "another --out starts a new one"
             )
     elif folder.files():
-        raise UsageError(f"{folder.path} holds {folder.files()[0].name}, but no config.json; choose another --out")
+        raise UsageError(
+            f"{folder.path} holds {folder.files()[0].name}, but no config.json: put it back, begin again with "
+            "--start-over, or choose another --out"
+        )
 
 
 def _require_same_experiment(folder: RunFolder) -> None:
@@ -91,9 +97,9 @@ def _require_same_experiment(folder: RunFolder) -> None:
 
 
 def _require_same_options(folder: RunFolder, wanted: dict[str, Any], resume: bool) -> None:
-    """Refuse a folder with another configuration; more steps than it has are an extension."""
+    """Refuse a folder with another configuration; more steps are an extension, and a run may change its device."""
     old = dataclasses.asdict(folder.options())
-    names = [name for name in old if old[name] != wanted[name]]
+    names = [name for name in old if old[name] != wanted[name] and not (name == "device" and resume)]
     if names == ["steps"] and wanted["steps"] > old["steps"]:
         if resume:
             return

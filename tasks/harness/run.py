@@ -22,7 +22,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 from tqdm import tqdm
@@ -31,9 +32,11 @@ from autograd import Tensor, backend
 from minisets import checkpoint
 from minisets.nn import Module
 from minisets.optim import Optimizer
-from tasks.harness.errors import Diverged, Interrupted
+from tasks.harness import records
+from tasks.harness.errors import Diverged, Interrupted, UsageError
+from tasks.harness.metrics_log import chained, digest_of
 from tasks.harness.options import Stepping
-from tasks.harness.run_folder import RunFolder, read_json
+from tasks.harness.run_folder import START_OVER, RunFolder
 
 TRAINING, VALIDATION, TEST, WEIGHTS = range(4)  # purposes of random numbers
 
@@ -65,17 +68,21 @@ class Run:
         self.done = 0  # steps completed
         self.notes = {"loss": 0.0, "count": 0}  # the sum of losses since the last line of the log
         self.line: dict[str, Any] = {}  # the metrics of the current step
+        self.log_digest = digest_of([])  # of the lines of metrics.jsonl so far
         self.seconds, self.asked_to_stop, self.saved = 0.0, False, None
 
     # ---- the loop --------------------------------------------------------------------------------------------------
 
     def steps(self, model: Module, optimizer: Optimizer) -> Iterator[int]:
         """The remaining step numbers, counted from 0; after each step, whatever is due is written."""
-        self.parts = {"model": model, "optimizer": optimizer}
-        if self.folder.checkpoint_path.exists():
-            self.done = checkpoint.load(self.folder.checkpoint_path, **self.parts, notes=self.notes)
-            self.saved = self.done
-            self.seconds = _seconds(self.folder)
+        self.parts, self.name = {"model": model, "optimizer": optimizer}, {"run": self.folder.name()}
+        files = self.folder.files()
+        if self.folder.checkpoint_path in files:
+            self._restore()
+        elif self.folder.metrics_path in files:  # which is created after the first checkpoint
+            self._refuse_without(self.folder.checkpoint_path)
+        else:
+            self.save()
         self.folder.rewind(self.done)
         with _Signals(self), _Bar(self) as bar:
             before = time.perf_counter()
@@ -85,7 +92,9 @@ class Run:
                 now = time.perf_counter()
                 self.seconds, before = self.seconds + now - before, now
                 if self.line:
-                    self.folder.append({"step": self.done, **self.line})
+                    line = {"step": self.done, **self.line}
+                    self.folder.append(line)
+                    self.log_digest = chained(self.log_digest, line)
                 bar.show(self.line)
                 self.line = {}
                 if self.asked_to_stop or self.done % self.config.save_every == 0 or self.done == self.config.steps:
@@ -118,21 +127,61 @@ class Run:
     def keep_best(self, model: Module, value: float) -> None:
         """Save the model as best.npz if the value, an error on validation sets, is the smallest so far."""
         if value < self.notes.get("best", math.inf):
-            checkpoint.save(self.folder.best_path, model=model, step=self.done + 1)
-            self.notes["best"] = float(value)
+            self.notes |= {"best": float(value), "best_step": self.done + 1}
+            self.folder.lock.require_same_folder()
+            checkpoint.save(self.folder.best_path, model=model, step=self.done + 1, notes=self.name)
 
     def restore_best(self, model: Module) -> None:
-        checkpoint.load(self.folder.best_path, model=model)
+        self._read_best(model).restore(model=model)
 
     def save(self) -> None:
         bad = [name for name, p in self.parts["model"].named_parameters() if not np.isfinite(p.numpy()).all()]
         if bad:
             raise Diverged(self._diverged(f"the parameter {bad[0]} is no longer finite", self.done))
         self.notes["loss"] = float(backend.to_host(self.notes["loss"]))
-        checkpoint.save(self.folder.checkpoint_path, **self.parts, step=self.done, notes=self.notes)
+        about = self.name | {"seconds": round(self.seconds, 2)}
+        self.folder.lock.require_same_folder()
+        notes = self.notes | about | {"log": self.log_digest}
+        checkpoint.save(self.folder.checkpoint_path, **self.parts, step=self.done, notes=notes)
         self.saved = self.done
-        progress = {"step": self.done, "steps": self.config.steps, "seconds": round(self.seconds, 2)}
-        self.folder.write(self.folder.progress_path, progress)
+        self.folder.write(self.folder.progress_path, about | {"step": self.done, "steps": self.config.steps})
+
+    # ---- resuming --------------------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        """Continue from the checkpoint, if all files that it relies on are there and are the ones it was saved with."""
+        folder = self.folder
+        saved = folder.read_checkpoint(folder.checkpoint_path, self.parts["model"], records.NOTES)
+        if saved.step > self.config.steps:
+            raise UsageError(f"{folder.checkpoint_path} is of step {saved.step:,}, after the last of this run")
+        if saved.step and not folder.metrics_path.exists():
+            self._refuse_without(folder.metrics_path)
+        logged = digest_of(line for line in folder.metrics() if line["step"] <= saved.step)
+        if logged != saved.notes["log"]:
+            raise UsageError(f"{folder.metrics_path} is not the log that the checkpoint continues: {START_OVER}")
+        saved.restore(**self.parts)
+        self.done = self.saved = saved.step
+        self.notes = {name: value for name, value in saved.notes.items() if name not in ("run", "log", "seconds")}
+        self.seconds, self.log_digest = float(saved.notes["seconds"]), logged
+        if "best" in self.notes:
+            self._read_best(self.parts["model"])
+
+    def _read_best(self, model: Module) -> checkpoint.Checkpoint:
+        """best.npz, which is of the best step so far, or of a step after the checkpoint, which will be taken again."""
+        path = self.folder.best_path
+        if not path.exists():
+            self._refuse_without(path)
+        best = self.folder.read_checkpoint(path, model, records.LOG_HEAD)
+        best.match(model=model)
+        wanted = self.notes.get("best_step", 0)
+        if best.step != wanted and not self.done < best.step <= self.config.steps:
+            raise UsageError(f"{path} is of step {best.step:,}, but the best was step {wanted:,}: {START_OVER}")
+        return best
+
+    def _refuse_without(self, path: Path) -> NoReturn:
+        raise UsageError(f"{path} is missing, and the run cannot be resumed without it: {START_OVER}")
+
+    # ---- values that are not finite --------------------------------------------------------------------------------
 
     def _require_finite(self, name: str, value: float) -> None:
         if not math.isfinite(value):
@@ -150,16 +199,13 @@ class Run:
         )
 
 
-def _seconds(folder: RunFolder) -> float:
-    """The seconds spent so far; a damaged progress.json is no reason to refuse to resume."""
-    try:
-        return float(read_json(folder.progress_path)["seconds"])
-    except Exception:
-        return 0.0
-
-
 class _Signals:
-    """Within the block, Ctrl-C and SIGTERM let the current step finish; a second Ctrl-C interrupts at once."""
+    """Within the block, Ctrl-C, SIGTERM and SIGHUP let the current step finish; a second one interrupts at once.
+
+    A signal that the process was started to ignore (nohup) stays ignored.
+    """
+
+    NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -167,7 +213,9 @@ class _Signals:
     def __enter__(self) -> None:
         self.old = {}
         if threading.current_thread() is threading.main_thread():
-            self.old = {number: signal.signal(number, self.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+            numbers = [getattr(signal, name) for name in self.NAMES if hasattr(signal, name)]
+            heeded = [number for number in numbers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+            self.old = {number: signal.signal(number, self.ask) for number in heeded}
 
     def ask(self, number: int, frame: Any) -> None:
         if self.run.asked_to_stop:
@@ -193,6 +241,10 @@ class _Bar:
         return self
 
     def show(self, line: dict[str, float]) -> None:
+        with contextlib.suppress(OSError):  # a terminal that was closed is no reason to lose the step
+            self._show(line)
+
+    def _show(self, line: dict[str, float]) -> None:
         self.bar.update()
         if not line:
             return
@@ -202,9 +254,11 @@ class _Bar:
             self.bar.set_postfix_str(text, refresh=False)
         elif line.keys() - {"loss"}:
             done, total = self.run.done, self.run.config.steps
-            pace = (done - self.first) / (time.perf_counter() - self.start)
-            left = tqdm.format_interval((total - done) / pace)
-            report(f"  step {done:,} of {total:,}  {text}  {pace:.1f} steps/s  {left} left")
+            spent, taken = time.perf_counter() - self.start, done - self.first
+            pace = f"{taken / spent:.1f}" if spent > 0 else "?"  # a coarse clock may stand still between two steps
+            left = tqdm.format_interval((total - done) * spent / taken)
+            report(f"  step {done:,} of {total:,}  {text}  {pace} steps/s  {left} left")
 
     def __exit__(self, *exception: Any) -> None:
-        self.bar.close()
+        with contextlib.suppress(OSError):
+            self.bar.close()

@@ -1,13 +1,16 @@
 """A run on disk: one folder of plain files, complete at any moment; metrics.jsonl grows by whole lines.
 
-config.json       what was asked for, and the versions and the machine it ran on
+config.json       what was asked for, the run's name, and the versions and the machine it ran on
 metrics.jsonl     one line per logged step: the loss, and what was evaluated
 checkpoint.npz    model, optimizer and random generators, to resume from
 best.npz          the model with the smallest validation error, where a trainer selects by that
-progress.json     the step reached, and the seconds spent so far
+progress.json     the step reached, and the seconds spent so far: for people, nothing depends on it
 result.json       the end: metrics on the test sets
 examples.npz      what the figures show of a trained network, so that they can be plotted without its checkpoint
 *.png, *.svg      figures
+
+A run's name is a random id and a digest of what was asked for.  Every file carries it, so that a file of another run,
+or a configuration that was edited, is noticed.  The checkpoint and the result carry a digest of the log as well.
 """
 
 from __future__ import annotations
@@ -15,47 +18,50 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-import json
-import os
+import secrets
 import sys
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from minisets import checkpoint
-from minisets.files import atomic_write
+from minisets.checkpoint import Checkpoint
+from minisets.files import DamagedFile, atomic_write, read_npz, sync_folder
 from minisets.nn import Module
+from tasks.harness import records
 from tasks.harness.errors import UsageError, as_usage_error
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
+from tasks.harness.lock import FolderLock
 from tasks.harness.machine import environment
+from tasks.harness.metrics_log import Line, MetricsLog, digest_of
 from tasks.harness.options import Settings, from_json
+from tasks.harness.records import read_json, write_json
 
-try:
-    import fcntl
-except ImportError:  # Windows has no flock: there, nothing prevents two runs in one folder
-    fcntl = None
+ASKED_FOR = ("task", "preset", "options", "continues", "extended_from", "devices")  # entries of config.json
+START_OVER = "put the right file back, or begin again with --start-over"
 
 
 class RunFolder:
     """The files of one run.  The experiment may be left out if it is one of the paper's."""
 
-    def __init__(self, path: str | os.PathLike, experiment: Experiment | None = None) -> None:
+    def __init__(self, path: str | PathLike, experiment: Experiment | None = None) -> None:
         self.path, self._experiment = Path(path), experiment
         self.config_path, self.metrics_path = self.path / "config.json", self.path / "metrics.jsonl"
         self.checkpoint_path, self.best_path = self.path / "checkpoint.npz", self.path / "best.npz"
         self.progress_path, self.result_path = self.path / "progress.json", self.path / "result.json"
         self.examples_path = self.path / "examples.npz"
+        self.log, self.lock = MetricsLog(self.metrics_path), FolderLock(self.path)
 
     # ---- reading ---------------------------------------------------------------------------------------------------
 
     def manifest(self) -> dict[str, Any]:
-        """config.json: the task, the preset, the options and the versions."""
-        manifest = read_json(self.config_path)
-        if not isinstance(manifest, dict) or not {"task", "preset", "options"} <= manifest.keys():
-            raise UsageError(f"{self.config_path} is not the configuration of a run")
+        """config.json: the task, the preset, the options, the run's name and the versions."""
+        manifest = read_json(self.config_path, records.CONFIG, "the configuration of a run")
+        if "run" in manifest and manifest["run"].partition("-")[2] != _digest_of_request(manifest):
+            raise UsageError(f"{self.config_path} was changed after the run began; restore the original")
         return manifest
 
     @property
@@ -71,46 +77,80 @@ class RunFolder:
         """The options in config.json, as the experiment's own Config."""
         return from_json(self.experiment.config, self.manifest()["options"], str(self.config_path))
 
+    def name(self) -> str:
+        """The name of the run, which all its files carry; runs of earlier versions, which had none, are only read."""
+        name = self.manifest().get("run")
+        if name is None:
+            raise UsageError(
+                f"{self.path} holds a run of an earlier version, which cannot be resumed; choose another --out"
+            )
+        return name
+
+    def require_own(self, path: Path, name: str | None) -> None:
+        """Raise a UsageError if a file that carries this name does not belong to the run."""
+        manifest = self.manifest()
+        if "run" in manifest and name not in (manifest["run"], *manifest.get("continues", [])):
+            whose = f"belongs to the run {name}" if name else "does not say to which run it belongs"
+            raise UsageError(f"{path} {whose}, but this is the run {manifest['run']}: {START_OVER}")
+
     def finished(self) -> bool:
-        """Whether there is a result, and of as many steps as config.json asks for."""
+        """Whether there is a result, and of what config.json asks for."""
         if not self.result_path.exists():
             return False
-        asked, done = (read.get("options") or {} for read in (self.manifest(), self.result()))
-        return asked.get("steps") == done.get("steps", asked.get("steps"))
+        manifest, result = self.manifest(), self.result()
+        if "run" in manifest:
+            return result["run"] == manifest["run"]
+        asked = manifest["options"].get("steps")
+        return asked == (result.get("options") or {}).get("steps", asked)
 
     def result(self) -> dict[str, Any]:
         """result.json: the metrics and the seconds."""
-        result = read_json(self.result_path)
-        complete = isinstance(result, dict) and isinstance(result.get("metrics"), dict)
-        if not (complete and isinstance(result.get("seconds"), int | float)):
-            raise UsageError(f"{self.result_path} is not the result of a run")
+        result = read_json(self.result_path, records.RESULT, "the result of a run")
+        self.require_own(self.result_path, result.get("run"))
+        for name in self._columns():
+            if name in result["metrics"] and not records.NUMBER.accepts(result["metrics"][name]):
+                raise UsageError(f"{self.result_path} is not the result of a run: its {name} is not a number")
         return result
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl; a last line that a crash cut off is ignored."""
+    def _columns(self) -> list[str]:
+        """The metrics that a table shows."""
+        if self._experiment is None and self.manifest()["task"] not in NAMES:
+            return []
+        table = self.experiment.table
+        return [*table.columns, *(name for row in table.references.values() for name in row.values())]
+
+    def metrics(self) -> list[Line]:
+        """The lines of metrics.jsonl."""
         if not self.metrics_path.exists():
             return []
-        with as_usage_error(f"cannot read {self.metrics_path}"):
-            *complete, _ = self.metrics_path.read_bytes().split(b"\n")
-        lines = []
-        for number, text in enumerate(complete, 1):
-            try:
-                line = json.loads(text)
-                lines.append(line | {"step": int(line["step"])})
-            except (ValueError, KeyError, TypeError):
-                raise UsageError(f"{self.metrics_path} is damaged in line {number}") from None
+        run, lines = self.log.read()
+        self.require_own(self.metrics_path, run)
+        if self.finished() and digest_of(lines) != self.result().get("log", digest_of(lines)):
+            raise UsageError(f"{self.metrics_path} is not the log of this run's result; restore the original")
         return lines
 
     def files(self) -> list[Path]:
         """The files that a run has left in the folder."""
-        paths = (self.config_path, self.metrics_path, self.checkpoint_path, self.result_path)
-        return [path for path in paths if path.exists()]
+        paths = (self.config_path, self.metrics_path, self.checkpoint_path, self.best_path, self.result_path)
+        return [path for path in (*paths, self.progress_path) if path.exists()]
+
+    def read_checkpoint(self, path: Path, model: Module, notes: records.Schema) -> Checkpoint:
+        """checkpoint.npz or best.npz, if it is of this run and its notes and weights are as they should be."""
+        saved = checkpoint.read(path, model)
+        problem = records.mismatch(saved.notes, notes)
+        if problem:
+            raise UsageError(f"{path} is not a checkpoint of a run: among its notes it has {problem}")
+        self.require_own(path, str(saved.notes["run"]))
+        for name, array in saved.arrays.items():
+            if name.startswith("model/") and not np.isfinite(array).all():
+                raise UsageError(f"{path} is damaged: {name} is not finite; {START_OVER}")
+        return saved
 
     def load_model(self) -> tuple[Settings, Module]:
         """The options, with the device set to the CPU, and the trained network in evaluation mode."""
         config = dataclasses.replace(self.options(), device="cpu")
         net = self.experiment.model(config)
-        checkpoint.load(self.checkpoint_path, model=net)
+        self.read_checkpoint(self.checkpoint_path, net, records.NOTES).restore(model=net)
         return config, net.eval()
 
     def examples(
@@ -123,62 +163,79 @@ class RunFolder:
         if self.examples_path.exists():
             with as_usage_error(f"cannot read {self.examples_path}"):
                 try:
-                    with open(self.examples_path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                        return _Examples(self.examples_path, arrays)
-                except (ValueError, EOFError, KeyError, zipfile.BadZipFile):
-                    raise UsageError(f"{self.examples_path} is damaged; delete it to have it computed again") from None
+                    arrays = read_npz(self.examples_path, most=2**30)
+                except DamagedFile as error:
+                    raise UsageError(
+                        f"{self.examples_path} is damaged: {error}; delete it to have it computed again"
+                    ) from None
+            if "run" in arrays:
+                self.require_own(self.examples_path, str(arrays.pop("run")))
+            return _Examples(self.examples_path, arrays)
         if compute is None or not self.checkpoint_path.exists() or not _data_is_present(self.options()):
             return None
         arrays = compute(*self.load_model())
         if arrays is not None:
             content = io.BytesIO()
-            np.savez_compressed(content, **arrays)
+            np.savez_compressed(content, run=np.array(self.name()), **arrays)
             self.write_bytes(self.examples_path, content.getvalue())
         return arrays
 
     # ---- writing ---------------------------------------------------------------------------------------------------
 
     def make(self) -> None:
+        """Create the folder, and parents as needed, so that they survive a power failure."""
+        missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
         with as_usage_error(f"cannot write to the folder {self.path}"):
             self.path.mkdir(parents=True, exist_ok=True)
+        for path in missing:
+            sync_folder(path.parent)
 
-    def begin(self, preset: str, config: Settings, **more: Any) -> None:
+    def begin(self, preset: str, config: Settings, run_id: str | None = None, **more: Any) -> None:
         """Create the folder and its config.json."""
         self.make()
-        about = {"task": self.experiment.name, "preset": preset, "options": dataclasses.asdict(config)}
-        self.write(self.config_path, about | more | environment())
+        about = {"task": self.experiment.name, "preset": preset, "options": dataclasses.asdict(config), **more}
+        name = f"{run_id or secrets.token_hex(4)}-{_digest_of_request(about)}"
+        self.write(self.config_path, {"run": name, **about, **environment()})
 
-    def extend(self, config: Settings) -> None:
-        """Let a run continue to more steps; until it gets there, result.json and the figures are of fewer steps."""
-        manifest = self.manifest()
-        earlier = [*manifest.get("extended_from", []), manifest["options"]["steps"]]
-        self.begin(manifest["preset"], config, extended_from=earlier)
-        self.examples_path.unlink(missing_ok=True)
+    def change(self, config: Settings) -> None:
+        """Let a run continue to more steps, or on another device; until it ends, result.json and figures are older."""
+        old, name = self.manifest(), self.name()
+        more = {key: old[key] for key in ("extended_from", "devices") if key in old}
+        if old["options"].get("steps") != getattr(config, "steps", None):
+            more["extended_from"] = [*old.get("extended_from", []), old["options"]["steps"]]
+            self.examples_path.unlink(missing_ok=True)
+        if old["options"]["device"] != config.device:
+            more["devices"] = [*old.get("devices", [old["options"]["device"]]), config.device]
+        more["continues"] = [*old.get("continues", []), name]
+        self.begin(old["preset"], config, run_id=name.partition("-")[0], **more)
 
-    def write(self, path: Path, value: Any) -> None:
-        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-        self.write_bytes(path, (text + "\n").encode())
+    def clear(self) -> None:
+        """Delete the run: its files, and the figures of its experiment."""
+        figures = [self.path / f"{name}.{kind}" for name in self.experiment.figures for kind in ("png", "svg")]
+        with as_usage_error(f"cannot delete the run in {self.path}"):
+            for path in (*self.files()[::-1], self.examples_path, *figures):  # config.json last
+                path.unlink(missing_ok=True)
+
+    def write(self, path: Path, value: Mapping[str, Any]) -> None:
+        self.lock.require_same_folder()
+        write_json(path, value)
 
     def write_bytes(self, path: Path, content: bytes) -> None:
+        self.lock.require_same_folder()
         with as_usage_error(f"cannot write {path}"), atomic_write(path) as file:
             file.write(content)
 
-    def append(self, line: dict[str, Any]) -> None:
+    def append(self, line: Line) -> None:
         """Add a line to metrics.jsonl, all of it or nothing."""
-        with as_usage_error(f"cannot write {self.metrics_path}"), open(self.metrics_path, "ab", buffering=0) as file:
-            text, before = (json.dumps(line) + "\n").encode(), file.seek(0, os.SEEK_END)
-            try:
-                if file.write(text) < len(text):
-                    raise OSError("no room for the whole line")
-                os.fsync(file.fileno())  # before the checkpoint that relies on it
-            except OSError:
-                file.truncate(before)
-                raise
+        self.lock.require_same_folder()
+        self.log.append(line)
 
-    def rewind(self, step: int) -> None:
-        """Drop the lines of metrics.jsonl after the step: a resumed run writes them again."""
-        kept = "".join(json.dumps(line) + "\n" for line in self.metrics() if line["step"] <= step)
-        self.write_bytes(self.metrics_path, kept.encode())
+    def rewind(self, step: int) -> list[Line]:
+        """Drop the lines of metrics.jsonl after the step, which a resumed run writes again; returns the others."""
+        lines = [line for line in self.metrics() if line["step"] <= step]
+        self.lock.require_same_folder()
+        self.log.write(self.name(), lines)
+        return lines
 
     def save_figure(self, name: str, figure: Any) -> Path:
         """Write a figure as PNG and SVG, the same figure as the same bytes; returns the path of the PNG."""
@@ -194,23 +251,10 @@ class RunFolder:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from running in the same folder; the lock ends with the process."""
-        if fcntl is None:
-            yield
-            return
-        with as_usage_error(f"cannot write to the folder {self.path}"):
-            handle = os.open(self.path, os.O_RDONLY)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(
-                    f"another process is running in {self.path}; wait for it, or choose another --out"
-                ) from None
+        with self.lock.held():
             for leftover in self.path.glob(".*.unfinished"):  # from a process that was killed
                 leftover.unlink(missing_ok=True)
             yield
-        finally:
-            os.close(handle)
 
 
 class _Examples(dict):
@@ -228,13 +272,9 @@ def _data_is_present(config: Settings) -> bool:
     return getattr(config, "data_is_present", lambda: True)()
 
 
-def read_json(path: Path) -> Any:
-    with as_usage_error(f"cannot read {path}"):
-        text = path.read_bytes()
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise UsageError(f"{path} is damaged: it is not JSON") from None
+def _digest_of_request(manifest: Mapping[str, Any]) -> str:
+    """A digest of what was asked for."""
+    return records.digest({name: manifest.get(name) for name in ASKED_FOR})
 
 
 def find_runs(places: list[Path], experiment: Experiment | None = None) -> list[RunFolder]:

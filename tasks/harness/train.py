@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import sys
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from tasks.harness import machine, tables
-from tasks.harness.errors import Interrupted, UsageError
+from tasks.harness.errors import Diverged, Interrupted, UsageError
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.machine import environment
-from tasks.harness.options import data_used, deviations, flag, readable
+from tasks.harness.metrics_log import digest_of
+from tasks.harness.options import Settings, data_used, deviations, flag, readable
 from tasks.harness.parser import Parser, add_options, hint, reader
 from tasks.harness.planning import RUNS, PlannedRun, planned_runs, refuse_unless_free, stored_run
 from tasks.harness.run import Run, report
@@ -24,7 +26,10 @@ from tasks.harness.run_folder import RunFolder
 def train(argv: list[str]) -> int:
     """minisets train EXPERIMENT [options], in any order."""
     experiment, given = parse(argv)
-    preset, seeds, out, resume = (given.pop(key) for key in ("preset", "seeds", "out", "resume"))
+    preset, seeds, out = (given.pop(key) for key in ("preset", "seeds", "out"))
+    resume, start_over = given.pop("resume"), given.pop("start_over")
+    if resume and start_over:
+        raise UsageError("--resume continues a run and --start-over deletes it; choose one of them")
     if out and out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; --out takes a folder")
     if seeds < 1:
@@ -41,10 +46,10 @@ def train(argv: list[str]) -> int:
             ]
     for plan in plans:  # check all of them before the first starts, rather than after an hour
         plan.config.check()
-        refuse_unless_free(plan, resume)
+        refuse_unless_free(plan, resume, start_over)
     machine.keep_memory()
     for i, plan in enumerate(plans, 1):
-        proceed = _perform(plan, resume, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
+        proceed = _perform(plan, resume, start_over, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
         if i < len(plans) and not proceed:
             raise Interrupted(f"stopped after {i} of {len(plans)} runs")
     if len(plans) > 1:
@@ -101,8 +106,10 @@ def _parser(word: str, experiment: Experiment, argv: list[str]) -> Parser:
     parser.add_argument("--seeds", type=reader(int), default=1, metavar="COUNT", help=text)
     text = f"folder of the run, or the parent folder of several runs (default: runs/{experiment.name}/PRESET)"
     parser.add_argument("--out", type=_folder, metavar="DIR", help=text)
-    text = "resume the run in the same folder; with a larger --steps, extend it"
+    text = "resume the run in the same folder; with a larger --steps, extend it; with another --device, move it"
     parser.add_argument("--resume", action="store_true", help=text)
+    text = "delete the run in the same folder, whatever state it is in, and begin again"
+    parser.add_argument("--start-over", action="store_true", help=text)
     rows = ", ".join(map(repr, experiment.rows_of(preset)))
     add_options(
         parser, experiment.config, {**experiment.presets[preset], "arch": rows}, in_paper=experiment.name in NAMES
@@ -119,18 +126,22 @@ def _folder(text: str) -> Path:
 # ---- running --------------------------------------------------------------------------------------------------------
 
 
-def _perform(plan: PlannedRun, resume: bool, prefix: str) -> bool:
+def _perform(plan: PlannedRun, resume: bool, start_over: bool, prefix: str) -> bool:
     """One run, from wherever it is to its result and its figures; False if it was asked to stop at its end."""
     folder, config, experiment = plan.folder, plan.config, plan.folder.experiment
+    is_new = not folder.path.exists()
     folder.make()
     data = f", data: {data_used(config)}" if data_used(config) else ""
     report(f"{prefix}{experiment.name}: {plan.title}, seed {config.seed}, preset {plan.preset}{data} -> {folder.path}")
     with folder.locked():
-        refuse_unless_free(plan, resume)  # another process may have been here since
-        if folder.config_path.exists():
+        refuse_unless_free(plan, resume, start_over)  # another process may have been here since
+        if start_over:
+            folder.clear()
+        begun = folder.config_path.exists()
+        if begun:
             if config != folder.options():
-                report(f"  extended from {folder.options().steps:,} to {config.steps:,} steps")
-                folder.extend(config)
+                _report_changes(folder.options(), config)
+                folder.change(config)
             elif folder.finished():
                 report(f"  already finished: {summary(experiment, folder.result()['metrics'])}")
                 left = [name for name in experiment.figures if not (folder.path / f"{name}.png").exists()]
@@ -142,20 +153,41 @@ def _perform(plan: PlannedRun, resume: bool, prefix: str) -> bool:
                 report("  nothing to resume here: starting from scratch")
             folder.begin(plan.preset, config)
         run = Run(folder, config, plan.title)
-        with np.errstate(over="ignore", invalid="ignore"):  # the run itself checks for nan
-            metrics = experiment.train(config, run)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # the run itself checks for nan
+                metrics = experiment.train(config, run)
+        except Exception as error:
+            if not begun and run.done == 0 and not isinstance(error, Diverged | Interrupted):
+                _undo(folder, is_new)  # nothing was computed: the same command may be tried again
+            raise
         folder.write(folder.result_path, _result(plan, metrics, run.seconds))
         report(f"  {summary(experiment, metrics)}")
         save_figures(experiment, list(experiment.figures), [folder], folder)
     return not run.asked_to_stop
 
 
+def _report_changes(old: Settings, new: Settings) -> None:
+    if old.device != new.device:
+        report(f"  moved from {old.device} to {new.device}: the last bits may differ")
+    if getattr(old, "steps", None) != getattr(new, "steps", None):
+        report(f"  extended from {old.steps:,} to {new.steps:,} steps")
+
+
+def _undo(folder: RunFolder, is_new: bool) -> None:
+    """Leave nothing of a run that failed before its first step."""
+    with contextlib.suppress(UsageError, OSError):  # the failure itself is what matters
+        folder.clear()
+        if is_new:
+            folder.path.rmdir()
+
+
 def _result(plan: PlannedRun, metrics: dict[str, Any], seconds: float) -> dict[str, Any]:
     """The content of result.json."""
     config, manifest = plan.config, plan.folder.manifest()
-    about = {"task": manifest["task"], "preset": plan.preset, "options": dataclasses.asdict(config), "metrics": metrics}
+    about = {"run": manifest["run"], "task": manifest["task"], "preset": plan.preset}
+    about |= {"options": dataclasses.asdict(config), "metrics": metrics, "log": digest_of(plan.folder.metrics())}
     about |= {"data": data_used(config)} if data_used(config) else {}
-    about |= {key: manifest[key] for key in ("extended_from",) if key in manifest}
+    about |= {key: manifest[key] for key in ("extended_from", "devices") if key in manifest}
     about |= {"seconds": round(seconds, 1), "deviations": {d.name: [d.ours, d.protocol] for d in deviations(config)}}
     return about | environment()
 

@@ -35,7 +35,7 @@ def train_tiny(path: Path, run: type[Run] = Run, **options) -> dict:
     if not folder.config_path.exists():
         folder.begin("quick", config)
     metrics = point_cloud.train(config, run(folder, config, config.arch))
-    folder.write(folder.result_path, {"metrics": metrics, "seconds": 1.0})
+    folder.write(folder.result_path, {"run": folder.name(), "metrics": metrics, "seconds": 1.0})
     return metrics
 
 

@@ -1,6 +1,5 @@
 """Set anomaly detection: the paper's protocol, equivariant scores, and runs that learn."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from tasks.harness.errors import Interrupted, UsageError
 from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
 from tasks.harness.run_folder import RunFolder
 from tasks.set_anomaly import Config
-from tests.helpers.runs import assert_same_run
+from tests.helpers.runs import assert_same_run, change_json
 
 SMALL = {"arch": "rFF + Pooling", "data": "synthetic", "size": 8, "batch": 4, "steps": 12, "train_sets": 20,
          "validation_sets": 5, "test_sets": 10, "evaluate_every": 5, "save_every": 5, "log_every": 3}  # fmt: skip
@@ -29,7 +28,7 @@ def train(folder: Path, **options) -> dict[str, float]:
     if not place.config_path.exists():
         place.begin("quick", config)
     result = task.train(config, Run(place, config, config.arch))
-    place.write(place.result_path, {"metrics": result, "seconds": 0})
+    place.write(place.result_path, {"run": place.name(), "metrics": result, "seconds": 0})
     return result
 
 
@@ -206,12 +205,10 @@ def test_command_table_and_figures(tmp_path: Path, capsys):
 def test_no_faces_without_examples_checkpoint_or_data(tmp_path: Path):
     train(tmp_path, steps=1)
     folder = RunFolder(tmp_path)
-    about = json.loads(folder.config_path.read_text())
-    about["options"]["data"] = "celeba"
-    folder.write(folder.config_path, about)
+    original = folder.config_path.read_bytes()
+    change_json(folder.config_path, lambda about: about["options"].update(data="celeba"))
     assert task.EXPERIMENT.figures["faces"]([folder]) is None  # the data is not here
-    about["options"]["data"] = "synthetic"
-    folder.write(folder.config_path, about)
+    folder.config_path.write_bytes(original)
     assert task.EXPERIMENT.figures["faces"]([folder]) is not None
     folder.checkpoint_path.unlink()
     assert task.EXPERIMENT.figures["faces"]([folder]) is not None  # from examples.npz

@@ -156,7 +156,7 @@ def test_a_folder_with_files_of_an_unknown_run_is_refused(runs: Path, tmp_path: 
     shutil.copytree(runs / "one", tmp_path / "run")
     (tmp_path / "run" / "config.json").unlink()
     done = command("train", "clustering", "--arch", "SAB + PMA", "--out", tmp_path / "run")
-    assert done.returncode == 2 and "holds metrics.jsonl, but no config.json; choose another --out" in done.stderr
+    assert done.returncode == 2 and "holds metrics.jsonl, but no config.json: put it back, " in done.stderr
 
 
 def test_a_run_that_another_process_started_meanwhile_is_refused(tmp_path: Path):

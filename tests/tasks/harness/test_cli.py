@@ -77,7 +77,8 @@ def test_a_damaged_examples_file_is_one_sentence(content: bytes | None, runs: Pa
     shutil.copytree(runs / "one", path.parent)
     path.write_bytes(path.read_bytes()[:2000] if content is None else content)
     assert main(["figure", "clustering", "--runs", str(tmp_path), "--out", str(tmp_path / "figures")]) == 2
-    assert capsys.readouterr().err == f"minisets: {path} is damaged; delete it to have it computed again\n"
+    reason = "it is not an archive of arrays"
+    assert capsys.readouterr().err == f"minisets: {path} is damaged: {reason}; delete it to have it computed again\n"
 
 
 def test_figures_do_not_mix_protocols(runs: Path, tmp_path: Path, capsys):

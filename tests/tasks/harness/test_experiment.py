@@ -12,7 +12,7 @@ import pytest
 from tasks.harness.experiment import NAMES, find_experiment
 from tests.helpers import median_experiment
 from tests.helpers.commandline import command, start
-from tests.helpers.runs import assert_same_run, last_step
+from tests.helpers.runs import assert_same_run, last_step, log_lines
 
 NAME = "median_pkg.median:EXPERIMENT"
 OPTIONS = ["--log-every", "5", "--evaluate-every", "10", "--save-every", "7"]
@@ -46,7 +46,7 @@ def test_train_table_figure_and_list(folder: Path):
     manifest = json.loads((out / "config.json").read_text())
     assert manifest["task"] == "median" and manifest["preset"] == "small"
     assert (manifest["options"]["batch"], manifest["options"]["n"], manifest["options"]["steps"]) == (8, 3, 30)
-    steps = [json.loads(line)["step"] for line in (out / "metrics.jsonl").read_text().splitlines()]
+    steps = [json.loads(line)["step"] for line in log_lines(out)]
     assert steps == [5, 10, 15, 20, 25, 30]
 
     table = run(folder, "table", NAME)

@@ -121,7 +121,8 @@ def test_a_changed_machine_is_reported(straight, tmp_path: Path):
     shutil.copytree(straight["max_regression"], folder)
     (folder / "result.json").unlink()
     assert {"python", "numpy", "blas"} <= json.loads((folder / "config.json").read_text())["versions"].keys()
-    change_json(folder / "config.json", lambda about: about["machine"].update(threads={"OPENBLAS_NUM_THREADS": "64"}))
+    threads = {"OPENBLAS_NUM_THREADS": "64"}
+    change_json(folder / "config.json", lambda about: about["machine"].update(threads=threads), checksum=True)
     done = command("train", "max_regression", "--out", folder, "--resume")
     assert done.returncode == 0 and "machine then: " in done.stderr and "the last bits may differ" in done.stderr
 
@@ -182,7 +183,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_partial_file(tmp_path: Path):
     done = run("max_regression", tmp_path / "run", **limited)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "cannot write the checkpoint" in done.stderr and "File too large" in done.stderr
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["config.json", "metrics.jsonl"]
+    assert not (tmp_path / "run").exists()  # no step was taken: the command may be repeated as it is
 
 
 def test_the_progress_bar_on_a_terminal(tmp_path: Path):

@@ -42,7 +42,11 @@ def test_two_processes_do_not_run_in_one_folder(tmp_path: Path):
     [
         ("config.json", "{", "config.json is damaged: it is not JSON"),
         ("config.json", "[]", "config.json is not the configuration of a run"),
-        ("config.json", '{"task": "max_regression", "preset": "quick", "options": []}', "has no options"),
+        (
+            "config.json",
+            '{"task": "max_regression", "preset": "quick", "options": []}',
+            "as its 'options', where an object",
+        ),
         ("config.json", '{"task": "poetry", "preset": "quick", "options": {}}', "holds a run of poetry, not of max_"),
         ("config.json", "", "config.json is damaged: it is not JSON"),
         ("result.json", "{}", "result.json is not the result of a run"),

@@ -96,7 +96,7 @@ def finished(path: Path, accuracy: float, **options) -> RunFolder:
     """The folder of a finished run of point_cloud."""
     folder = RunFolder(path, point_cloud.EXPERIMENT)
     folder.begin("quick", point_cloud.Config(data="modelnet40", **options))
-    folder.write(folder.result_path, {"metrics": {"accuracy": accuracy}, "seconds": 9.0})
+    folder.write(folder.result_path, {"run": folder.name(), "metrics": {"accuracy": accuracy}, "seconds": 9.0})
     return folder
 
 
