@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.outcomes import Attempt, Outcome, attempt, sentence_problem
-from tests.faults.run_folders import FILES, RunFolders, content, train
+from tests.faults.run_folders import COMPARED, RunFolders, content, train
 
 LONG = ("--steps", "120", "--save-every", "5")
 TRACED = "openat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,ftruncate,mkdir,mkdirat"
@@ -52,7 +52,7 @@ class RandomKills(RunFolders):
         done = attempt(self.train_or_resume(run))
         if done.problem or done.code:
             return Outcome("wrong", what, f"when resumed: {done.problem or done.err}")
-        different = [file for file in FILES if content(self.straight / file) != content(run / file)]
+        different = [file for file in COMPARED if content(self.straight / file) != content(run / file)]
         left = [path.name for path in run.iterdir() if path.name.endswith(".unfinished")]
         if different or left:
             return Outcome("wrong", what, f"when resumed: {', '.join(different)} differ; left behind: {left}")

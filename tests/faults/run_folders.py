@@ -17,11 +17,13 @@ from matplotlib.figure import Figure
 
 from tasks import max_regression
 from tasks.harness.cli import main
+from tasks.harness.records import digest
 from tests.faults.mutations import damage_bytes, damage_json, damage_npz, replace_file
 from tests.faults.outcomes import Attempt, Outcome, attempt, changes, sentence_problem, snapshot
 
 FILES = ("config.json", "metrics.jsonl", "checkpoint.npz", "best.npz", "progress.json", "result.json")
-ENVIRONMENT = ("seconds", "versions", "machine", "source")  # of result.json: not the run's own numbers
+COMPARED = tuple(name for name in FILES if name != "progress.json")  # on which nothing depends
+NOT_ITS_BITS = {"run", "checksum", "seconds", "versions", "machine", "source"}
 OPTIONS = (
     "--arch", "rFF + Pooling (max)", "--steps", "12", "--batch", "4", "--validation-sets", "10", "--test-sets", "20",
     "--log-every", "2", "--evaluate-every", "4", "--save-every", "3",
@@ -128,7 +130,7 @@ class RunFolders:
             if changed and name not in changed:
                 return Outcome("wrong", what, f"nothing was left to do, but it changed {changed}")
         else:
-            compared = FILES
+            compared = COMPARED
         different = [file for file in compared if content(expected / file) != content(run / file)]
         if not different:
             return Outcome("right", what)
@@ -189,27 +191,41 @@ class RunFolders:
             content = b"\n".join(lines) + b"\n"
         else:
             content, what = damage_json(rng, content)
+            if rng.random() < 0.5:
+                content, what = with_checksum(content), f"{what}; its checksum as it would be"
         path.write_bytes(content)
         return path.name, what
+
+
+def with_checksum(text: bytes) -> bytes:
+    """A JSON file as the project would have written it, so that the checksum alone does not give it away."""
+    try:
+        value = json.loads(text)
+        del value["checksum"]
+        return json.dumps({**value, "checksum": digest(value)}).encode()
+    except Exception:  # there is no checksum of this
+        return text
 
 
 # ---- judging --------------------------------------------------------------------------------------------------------
 
 
 def content(path: Path) -> Any:
-    """What must agree with the undisturbed run."""
+    """What must agree with the undisturbed run: all but the run's name, the time it took and the machine."""
     if not path.is_file():
         return None
     if path.suffix == ".npz":
-        return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in read_npz(path).items()}
+        found: dict[str, Any] = {}
+        for name, array in read_npz(path).items():
+            found[name] = (array.dtype.str, array.shape, array.tobytes())
+            if array.dtype.kind == "U":
+                found[name] = json.loads(str(array))
+                found[name]["notes"] = {key: x for key, x in found[name]["notes"].items() if key not in NOT_ITS_BITS}
+        return found
     if path.suffix == ".jsonl":
-        return path.read_bytes()
+        return path.read_bytes().splitlines()[1:]  # the first line names the run
     about = json.loads(path.read_bytes())
-    kept = (
-        ("task", "preset", "options", "extended_from")
-        if path.name == "config.json"
-        else about.keys() - set(ENVIRONMENT)
-    )
+    kept = ("task", "preset", "options", "extended_from") if path.name == "config.json" else about.keys() - NOT_ITS_BITS
     return {key: about.get(key) for key in kept}
 
 
@@ -223,11 +239,13 @@ def _plausible(name: str, before: Path, after: Path) -> bool:
             return old.keys() == new.keys() and all(_same_kind(old[key], new[key]) for key in old)
         if name == "metrics.jsonl":
             old, new = ([json.loads(line) for line in path.read_bytes().splitlines()] for path in (before, after))
-            return [line["step"] for line in old] == [line["step"] for line in new] and all(map(_finite, new))
+            return [line.get("step") for line in old] == [line.get("step") for line in new] and all(
+                map(_finite, new[1:])
+            )
         if name != "result.json":
             return False
         old, new = (json.loads(path.read_bytes()) for path in (before, after))
-        return {**new, "metrics": old["metrics"]} == old and _finite(new["metrics"])
+        return {**new, "metrics": old["metrics"], "checksum": old["checksum"]} == old and _finite(new["metrics"])
     except Exception:  # it cannot be read at all
         return False
 
