@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 NEEDED = {"matplotlib": "matplotlib", "tqdm": "tqdm", "PIL": "pillow"}  # module -> package, of the extra "tasks"
@@ -9,8 +11,14 @@ NEEDED = {"matplotlib": "matplotlib", "tqdm": "tqdm", "PIL": "pillow"}  # module
 
 def main() -> int:
     try:
+        heeds_interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if heeds_interrupts:  # Ctrl-C while Python imports ends the process, without a traceback
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.environ["MPLBACKEND"] = "agg"  # figures are only written to files, whatever the user's windows need
         from tasks.harness.cli import main as command
 
+        if heeds_interrupts:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         return command()
     except ModuleNotFoundError as error:
         package = NEEDED.get((error.name or "").split(".")[0])
@@ -19,8 +27,6 @@ def main() -> int:
         text = f"the experiments need {package}, which is not installed: pip install 'minisets[tasks]'"
         print(f"minisets: {text}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:  # while Python is still importing
-        return 130
 
 
 if __name__ == "__main__":

@@ -43,6 +43,9 @@ class Config(OneDrop, SampledSets):
     validation_sets: int = option(2_000, bookkeeping=False)
     test_sets: int = option(10_000)
 
+    def numbers_in_memory(self) -> int:
+        return max(self.batch, self.validation_sets, self.test_sets) * self.n_max
+
 
 # ---- data ---------------------------------------------------------------------------------------------------------
 

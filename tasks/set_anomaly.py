@@ -54,7 +54,7 @@ class Config(OnData, SampledSets):
     decay: float = option(0.1, "the learning rate decays exponentially to this fraction at the last step")
     dropout: float = option(0.1, "dropout rate after each layer of the image encoder", least=0)
     size: int = option(64, "height and width of the images, at most 178, the width of CelebA's", least=8, most=178)
-    train_sets: int = option(help="sets to train on", paper=800, least=1)
+    train_sets: int = option(help="sets to train on", paper=800, least=1, most=10_000_000)
     test_sets: int = option(paper=200)
     evaluate_every: int = option(100)
 

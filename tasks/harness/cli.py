@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import os
 import platform
 import shlex
 import sys
@@ -34,7 +35,7 @@ from tasks.harness.options import flag, readable
 from tasks.harness.parser import Parser, hint
 from tasks.harness.planning import RUNS
 from tasks.harness.run import discard_output
-from tasks.harness.run_folder import RunFolder, find_runs, read_json
+from tasks.harness.run_folder import RunFolder, find_runs
 from tasks.harness.train import save_figures, summary, train
 
 COMMANDS = {
@@ -51,6 +52,10 @@ COMMANDS = {
 def main(argv: list[str] | None = None) -> int:
     """The exit code: 0; 1 if a run diverged; 2 for a request that cannot be met; 130 after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
+    if sys.stderr is None:  # it was closed; nobody will read what goes there
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        return _fail("standard output is closed; redirect it, to /dev/null if nobody is to read it", 2)
     if hasattr(sys.stdout, "reconfigure"):  # a terminal that cannot show ± shows ?
         sys.stdout.reconfigure(errors="replace")
     try:
@@ -78,7 +83,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _fail(sentence: object, code: int) -> int:
-    print(f"minisets: {sentence}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # a terminal that was closed
+        print(f"minisets: {sentence}", file=sys.stderr)
     return code
 
 
@@ -190,10 +196,10 @@ def _state(run: RunFolder) -> str:
     label = getattr(run.options(), "arch", run.experiment.title)
     if run.finished():
         return f"{label}, finished: {summary(run.experiment, run.result()['metrics'])}"
-    with contextlib.suppress(UsageError, KeyError, TypeError, ValueError):  # not written yet, or damaged
-        progress = read_json(run.progress_path)
-        return f"{label}, at step {progress['step']:,} of {progress['steps']:,}"
-    return f"{label}, started"
+    if not run.progress_path.exists():
+        return f"{label}, started"
+    progress = run.progress()
+    return f"{label}, at step {progress['step']:,} of {progress['steps']:,}"
 
 
 if __name__ == "__main__":

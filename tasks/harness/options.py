@@ -18,15 +18,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from autograd.backend import DeviceError, to_device
 from minisets.labels import ROWS, parse
 from minisets.optim import drop_at
 from minisets.style import STYLES
+from tasks.harness import machine
 from tasks.harness.errors import UsageError
 
 NOT_STATED = object()  # the paper does not give a value
 AUTO, SYNTHETIC = "auto", "synthetic"  # values of --data, explained in tasks/data/options.py
 STAND_IN = "synthetic stand-in"  # what tables and figures call synthetic data
+LARGEST = 2**31 - 1  # of any integer: what is counted here has to be computed, or be held in memory
 KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 
 
@@ -61,7 +65,9 @@ def _kind(name: str, annotation: Any) -> type:
 class Settings:
     """The options of every experiment."""
 
-    seed: int = option(0, "seed of the weights and of all data but the test sets", least=0, bookkeeping=True)
+    seed: int = option(
+        0, "seed of the weights and of all data but the test sets", least=0, most=2**63 - 1, bookkeeping=True
+    )
     device: str = option("cpu", "device to compute on: cpu, cuda (through CuPy) or cuda:1", bookkeeping=True)
     dtype: str = option("float32", "precision", choices=("float32", "float64"))
 
@@ -85,15 +91,27 @@ class Settings:
             raise UsageError(otherwise)
 
     def check(self) -> None:
-        """Verify, before anything is written, that what the run needs is there: the device."""
+        """Verify, before anything is written, that what the run needs is there: the device, and memory for its data."""
         try:
             to_device(0, self.device)
         except (DeviceError, ValueError) as error:
             raise UsageError(f"--device {self.device}: {error}") from None
+        needed, present = self.numbers_in_memory() * np.dtype(self.dtype).itemsize, machine.memory()
+        self.require(
+            needed <= present,
+            f"the sets that are computed with at once need at least {needed / 2**30:,.0f} GiB, and this machine has "
+            f"{present / 2**30:,.0f}; choose fewer or smaller ones",
+        )
+
+    def numbers_in_memory(self) -> int:
+        """How many numbers a run has to hold at once, at the least: one for each element of a batch."""
+        largest_set = max(getattr(self, name, 1) for name in ("n_max", "points", "n_sab", "n_isab"))
+        return getattr(self, "batch", 1) * largest_set
 
 
 def _check(name: str, value: Any, about: Mapping[str, Any]) -> None:
     choices, least, most = about["choices"], about["least"], about["most"]
+    most = LARGEST if most is None and isinstance(value, int) else most
     if choices and value not in choices:
         raise UsageError(f"{name} must be one of {', '.join(map(str, choices))}; given {value!r}")
     if isinstance(value, float) and (not math.isfinite(value) or (least is None and value <= 0)):
@@ -136,8 +154,8 @@ class Training(Stepping):
 class SampledSets(Training):
     """Sets that are sampled, to train and to test on."""
 
-    validation_sets: int = option(100, "sets to evaluate on while training", least=1, bookkeeping=True)
-    test_sets: int = option(1_000, "sets to test on", least=1)
+    validation_sets: int = option(100, "sets to evaluate on while training", least=1, most=10_000_000, bookkeeping=True)
+    test_sets: int = option(1_000, "sets to test on", least=1, most=10_000_000)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -159,6 +159,8 @@ class Run:
         logged = digest_of(line for line in folder.metrics() if line["step"] <= saved.step)
         if logged != saved.notes["log"]:
             raise UsageError(f"{folder.metrics_path} is not the log that the checkpoint continues: {START_OVER}")
+        if folder.progress_path.exists():
+            folder.progress()
         saved.restore(**self.parts)
         self.done = self.saved = saved.step
         self.notes = {name: value for name, value in saved.notes.items() if name not in ("run", "log", "seconds")}

@@ -119,6 +119,12 @@ class RunFolder:
         table = self.experiment.table
         return [*table.columns, *(name for row in table.references.values() for name in row.values())]
 
+    def progress(self) -> dict[str, Any]:
+        """progress.json: the step reached."""
+        progress = read_json(self.progress_path, records.PROGRESS, "the progress of a run")
+        self.require_own(self.progress_path, progress["run"])
+        return progress
+
     def metrics(self) -> list[Line]:
         """The lines of metrics.jsonl."""
         if not self.metrics_path.exists():

@@ -86,7 +86,7 @@ def begin_and_kill(folder: Path, step: int) -> None:
     process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_saves_and_prints_the_command_to_continue(number: int, straight, tmp_path: Path):
     folder = tmp_path / "stopped here"
     process = start(*words("max_regression", folder))
