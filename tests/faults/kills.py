@@ -27,7 +27,7 @@ class RandomKills(RunFolders):
     options: tuple[str, ...] = LONG
 
     def prepare(self, work: Path) -> None:
-        self.draw_no_figures()
+        self.warm_up()
         self.straight = work / "straight"
         start = time.monotonic()
         self.run_undisturbed(train(self.straight, *self.options))
@@ -100,7 +100,7 @@ class KillsAtWrites(RandomKills):
     fault = "signal=KILL"
 
     def prepare(self, work: Path) -> None:
-        self.draw_no_figures()
+        self.warm_up()
         self.straight, log = work / "straight", work / "log"
         done = self.traced(train(self.straight, *self.options, "--resume"), log)
         assert done.code == 0, done.err
