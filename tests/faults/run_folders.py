@@ -125,9 +125,11 @@ class RunFolders:
             return Outcome("wrong", what, done.problem)
         if done.code:
             changed = changes(before, snapshot(run))
-            if changed and plausible and done.code == 1:
-                return Outcome("undetectable", what, done.err)  # other weights, with which the loss is soon nan
-            problem = sentence_problem(done.err, FILES) or (changed and f"refused, but it changed {changed}")
+            if changed and plausible:  # it began with other weights, and what came of them was noticed
+                return Outcome("undetectable", what, done.err)
+            problem = sentence_problem(done.err, (*FILES, "a run of an earlier version")) or (
+                changed and f"refused, but it changed {changed}"
+            )
             return Outcome("wrong", what, problem) if problem else Outcome("refused", what, done.err.strip())
         if state == "finished":  # nothing is left to do: the result stands, and no file is touched
             compared = ("result.json",)
@@ -241,7 +243,7 @@ def _plausible(name: str, before: Path, after: Path) -> bool:
     try:
         if name.endswith(".npz"):
             old, new = (read_npz(path) for path in (before, after))
-            return old.keys() == new.keys() and all(_same_kind(old[key], new[key]) for key in old)
+            return old.keys() == new.keys() and all(_same_kind(key, old[key], new[key]) for key in old)
         if name == "metrics.jsonl":
             old, new = ([json.loads(line) for line in path.read_bytes().splitlines()] for path in (before, after))
             return [line.get("step") for line in old] == [line.get("step") for line in new] and all(
@@ -259,11 +261,11 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         return {name: file[name] for name in file.files}
 
 
-def _same_kind(old: np.ndarray, new: np.ndarray) -> bool:
-    """An array as it was, or other weights: finite, and not negative where they were not."""
+def _same_kind(name: str, old: np.ndarray, new: np.ndarray) -> bool:
+    """An array as it was, or other weights: finite, and if they are Adam's squares, not negative."""
     if old.dtype != new.dtype or old.shape != new.shape:
         return False
-    weights = old.dtype.kind == "f" and bool(np.isfinite(new).all()) and (new.min() >= 0 or old.min() < 0)
+    weights = old.dtype.kind == "f" and bool(np.isfinite(new).all()) and (new.min() >= 0 or "optimizer/v" not in name)
     return weights or old.tobytes() == new.tobytes()
 
 
