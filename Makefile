@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+OLDEST := build/oldest
 comma  := ,
 
-.PHONY: help test test-faults test-gpu test-plain demo tables figures lint format clean
+.PHONY: help test test-faults test-gpu test-plain test-oldest demo tables figures lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## this list
@@ -17,10 +18,13 @@ test-faults: $(VENV)/.ready     ## thousands of damaged files, killed runs and b
 	FAULTS=full $(BIN)/python -m pytest -n auto -v -m faults tests/faults
 
 test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
-	$(BIN)/python -m pytest -n auto tests/gpu
+	$(BIN)/python -m pytest -n $(if $(shell command -v nvidia-smi),0,auto) tests/gpu
 
 test-plain: $(VENV)/.ready      ## the suite as if the folders of faster forms had been deleted
 	PYTHONPATH=tests/helpers/without_fast $(BIN)/python -m pytest -n auto
+
+test-oldest: $(OLDEST)/.ready   ## the suite with the oldest versions of NumPy and all else that pyproject.toml allows
+	$(OLDEST)/bin/python -m pytest -n auto
 
 demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and plot the result
 	rm -rf runs/demo
@@ -49,7 +53,14 @@ $(VENV)/.ready: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-# Where there is a GPU the tests run on it, and need the CUDA libraries too.
+$(OLDEST)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) -m tests.helpers.oldest > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(OLDEST)/oldest.txt -e '.[test,interop,modelnet]'
+	@touch $@
+
+# Where there is a GPU the tests run on it, in one process, because each would take memory for a context of its own; and
+# they need the CUDA libraries too.
 $(VENV)/.ready-gpu: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu-test$(if $(shell command -v nvidia-smi),$(comma)gpu)]'
 	@touch $@

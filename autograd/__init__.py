@@ -12,7 +12,7 @@ in arguments.py (what an op accepts besides Tensors), operators.py and methods.p
 the same results faster.
 """
 
-from autograd.backend import DeviceError
+from autograd.cupy_import import DeviceError
 from autograd.drawing import Graph, graph
 from autograd.ops.arithmetic import add, divide, maximum, minimum, multiply, negative, power, subtract, where
 from autograd.ops.functions import abs, astype, clip, exp, log, sigmoid, softplus, sqrt, tanh, to_device

@@ -1,13 +1,14 @@
-"""Arrays and devices: the only file that deals with both NumPy and CuPy.
+"""Arrays and devices: the only file that computes with both NumPy and CuPy.
 
 An array is on a device, named "cpu", "cuda" (the current GPU) or "cuda:1" (the second one).  The rest of the project
 gets the module that computes with x from `array_module(x)`, calls it `xp`, and uses the NumPy API.
 
-CuPy is imported only when a GPU is first requested: the project imports and runs without it.
+CuPy is imported only when a GPU is first requested (cupy_import.py): the project imports and runs without it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from types import ModuleType
@@ -15,11 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from autograd.cupy_import import import_cupy
+
 Array = Any  # numpy.ndarray or cupy.ndarray, which share NumPy's interface
-
-
-class DeviceError(RuntimeError):
-    """A requested device is not available on this machine."""
 
 
 def array_module(*values: Any) -> ModuleType:
@@ -60,9 +59,6 @@ def to_device(array: Array, device: str) -> Array:
     _, _, index = device.partition(":")
     if not index:
         return cupy.asarray(array)
-    if int(index) >= cupy.cuda.runtime.getDeviceCount():
-        count = cupy.cuda.runtime.getDeviceCount()
-        raise DeviceError(f"device {device!r} was requested, but CuPy finds {count} GPU(s), numbered from cuda:0")
     cupy.cuda.Device(int(index)).use()
     return array if device_of(array) == device else cupy.array(array)
 
@@ -82,26 +78,21 @@ def to_device_of(array: Array, other: Array) -> Array:
     return array if same_device(array, other) else to_device(array, device_of(other))
 
 
+def device_guard(*values: Any) -> Any:
+    """`with device_guard(x):` makes x's GPU the current one, on which CuPy computes and allocates.
+
+    x is the first CuPy array among the values; without one, nothing changes.
+    """
+    cupy = array_module(*values)
+    return _NO_GUARD if cupy is np else next(x for x in values if isinstance(x, cupy.ndarray)).device
+
+
+_NO_GUARD = contextlib.nullcontext()
+
+
 def gpu() -> ModuleType:
     """The module cupy, for callers that hold a CuPy array, so that it has been imported."""
     return sys.modules["cupy"]
-
-
-def import_cupy(device: str) -> ModuleType:
-    """The module cupy, for a requested device; a DeviceError reports what is missing."""
-    try:
-        import cupy
-    except ImportError:
-        raise DeviceError(
-            f"device {device!r} was requested, but CuPy is not installed; "
-            "install it with pip install 'minisets[gpu]', or use device 'cpu'"
-        ) from None
-    if not cupy.cuda.is_available():
-        raise DeviceError(
-            f"device {device!r} was requested, but CuPy finds no CUDA GPU on this machine; "
-            "check that nvidia-smi lists one, or use device 'cpu'"
-        )
-    return cupy
 
 
 # ---- the few functions whose name or location differs between the two -----------------------------------------------

@@ -97,6 +97,9 @@ def elementwise(make: Samples) -> Iterator[Case]:
     yield case("clip", 2 * normal(3, 4), low=-1.0, high=1.0)
     yield case("clip", 2 * normal(3, 4), low=0.5, label="from below")
     yield case("clip", normal(0, 2), high=1.0, label="empty")
+    yield case("clip", 2 * normal(3, 4), -positive(3, 1), positive(4), label="array bounds")
+    yield case("clip", normal(4), 0.1 + normal(2, 3, 1), label="broadcast to the bound")
+    yield case("clip", normal(3, 4), 2.0 + positive(3, 4), 1.0 + normal(3, 4) / 9, label="low above high")
     yield case("astype", normal(3, 4), dtype="float64")
     yield case("to_device", normal(3, 4), device="cpu")
 

@@ -23,10 +23,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from autograd.threads import fork_safe_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,7 +60,7 @@ class Attached:
 
 
 _attached: dict[tuple[int, str], Attached] = {}
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 _plain_count = int(os.environ.get("MINISETS_PLAIN", "0") not in ("", "0"))  # how many active requests disable forms
 
 

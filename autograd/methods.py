@@ -9,6 +9,7 @@ import numpy as np
 
 import autograd
 from autograd import backend
+from autograd.arguments import plain_array
 from autograd.backend import Array
 from autograd.operators import Operators
 
@@ -91,8 +92,8 @@ class Methods(Operators):
     def abs(self) -> Tensor:
         return autograd.abs(self)
 
-    def clip(self, low: float | None = None, high: float | None = None) -> Tensor:
-        return autograd.clip(self, low=low, high=high)
+    def clip(self, low: Any = None, high: Any = None) -> Tensor:
+        return autograd.clip(self, low, high)
 
     # ---- comparisons have no derivative: they return plain boolean arrays, which can be used as masks
 
@@ -118,7 +119,7 @@ class Methods(Operators):
 
     def _operand(self, other: Any) -> Any:
         other = other.data if isinstance(other, Operators) else other
-        return backend.to_device_of(other, self.data) if backend.is_array(other) else other
+        return backend.to_device_of(plain_array("comparison", other), self.data) if backend.is_array(other) else other
 
     # ---- Python's protocols
 

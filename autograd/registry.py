@@ -1,4 +1,4 @@
-"""The list of all ops, and the decorator that attaches an argument check to an op."""
+"""The list of all ops, and the decorators that declare, below @op, what an op does with its arguments."""
 
 from __future__ import annotations
 
@@ -27,10 +27,25 @@ def register(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def checked_by(check: Callable[..., None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Used below @op: attach a function that raises a ValueError for arrays the op cannot take."""
+    """Used below @op: attach a function that raises an error for arrays the op cannot take.
+
+    It is called with arrays, or None for omitted inputs: a number becomes a 0-d array.
+    """
 
     def mark(function: Callable[P, R]) -> Callable[P, R]:
         function.check = check  # type: ignore[attr-defined]
         return function
 
     return mark
+
+
+def integer_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
+    """Used below @op: of integers the op returns integers, computed in int64 so that small dtypes do not overflow."""
+    function.integers = "int64"  # type: ignore[attr-defined]
+    return function
+
+
+def any_dtype(function: Callable[P, R]) -> Callable[P, R]:
+    """Used below @op: the op selects, moves or counts elements, so integers and booleans need no conversion."""
+    function.integers = None  # type: ignore[attr-defined]
+    return function

@@ -34,13 +34,14 @@ import contextlib
 import contextvars
 import functools
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ParamSpec
 
 import numpy as np
 
 from autograd import backend
-from autograd.arguments import Parameters, convert_arguments
+from autograd.arguments import Parameters, convert_arguments, explained, plain_array
 from autograd.backend import Array
 from autograd.methods import Methods
 from autograd.registry import register
@@ -65,7 +66,7 @@ class Tensor(Methods):
     def __init__(self, data: Any, requires_grad: bool = False) -> None:
         if isinstance(data, Tensor):
             data = data.data
-        self.data: Array = data if backend.is_array(data) else np.asarray(data)
+        self.data: Array = data if type(data) is np.ndarray else plain_array("Tensor", data)
         self.requires_grad = requires_grad
         self.node: Node | None = None
         self.grad: Array | None = None
@@ -115,19 +116,25 @@ Result = tuple[Array, Any]  # what a pure op returns: its value and its vjps (se
 def backward(output: Tensor, seed: Any = None) -> None:
     """Traverse the graph from the output to the leaves, freeing it along the way, and add to each leaf's .grad."""
     # The gradients received so far, by receiver: a Node inside the graph, or a leaf at its edge.
-    gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
+    with backend.device_guard(output.data):
+        gradients: dict[Node | Tensor, Array] = {output.node or output: _seed(output, seed)}
     for node in _newest_first(output.node):
         g = gradients.pop(node)  # at the end only leaves remain
-        for parent, gx in zip(node.parents, node.pull(g), strict=True):
-            if parent is None:
-                continue
-            gx = _unbroadcast(gx, parent, node.op)
-            gradients[parent] = gradients[parent] + gx if parent in gradients else gx  # not +=: gx may be shared
+        with backend.device_guard(g):
+            sent = node.pull(g)
+        with backend.device_guard(*sent):  # to_device sends it to another device
+            for parent, gx in zip(node.parents, sent, strict=True):
+                if parent is None:
+                    continue
+                gx = _unbroadcast(gx, parent, node.op)
+                gradients[parent] = gradients[parent] + gx if parent in gradients else gx  # not +=: gx may be shared
         node.parents, node.pull = [], None
+        del sent  # before the next ones are allocated
     leaf: Any
     for leaf, g in gradients.items():
         # A copy, because g may be shared: x + w sends one g to both.
-        leaf.grad = backend.array_module(g).array(g) if leaf.grad is None else leaf.grad + g
+        with backend.device_guard(g):
+            leaf.grad = backend.array_module(g).array(g) if leaf.grad is None else leaf.grad + g
 
 
 def _newest_first(root: Node | None) -> list[Any]:
@@ -199,7 +206,8 @@ def _seed(output: Tensor, seed: Any) -> Array:
 # ---- recording ops --------------------------------------------------------------------------------------------------
 
 P = ParamSpec("P")
-_recording = contextvars.ContextVar("recording", default=True)  # per thread; False inside no_grad()
+# The thread inside no_grad(), since threads that it starts may inherit the variable (in free-threaded Python they do).
+_no_grad = contextvars.ContextVar[threading.Thread | None]("no_grad", default=None)
 
 
 def op(function: Callable[P, Result]) -> Callable[P, Tensor]:
@@ -207,7 +215,7 @@ def op(function: Callable[P, Result]) -> Callable[P, Tensor]:
 
     The pure function's positional parameters are the op's inputs; callers pass Tensors, or constants: arrays, numbers,
     lists.  A parameter xs: Sequence[Array] stands for a list of inputs.  Its keyword-only parameters are settings,
-    which are always constants.  arguments.py converts the arguments of a call to arrays.
+    which are always constants.  arguments.py converts the arguments of a call to arrays, and integers to float64.
 
     vjps has one entry per input, None where there is no derivative (such as the condition of where; that input must
     not require one).  The vjp of an input that needs no gradient is dropped at once, which frees the arrays only it
@@ -235,7 +243,7 @@ def op(function: Callable[P, Result]) -> Callable[P, Tensor]:
     def lifted(*inputs: Any, **settings: Any) -> Tensor:
         if len(inputs) != parameters.positional or not settings.keys() <= parameters.settings:
             inputs, settings = parameters.bind(inputs, settings)
-        return apply(name, lifted.compute, inputs, settings, parameters.check)  # type: ignore[attr-defined]
+        return apply(name, lifted.compute, inputs, settings, parameters)  # type: ignore[attr-defined]
 
     # `compute` is looked up on each call, so that it can be replaced.
     lifted.pure, lifted.compute = function, compute  # type: ignore[attr-defined]
@@ -243,25 +251,26 @@ def op(function: Callable[P, Result]) -> Callable[P, Tensor]:
     return register(lifted)
 
 
-def apply(name: str, compute: Any, inputs: Sequence[Any], settings: dict[str, Any], check: Any = None) -> Tensor:
+def apply(name: str, compute: Any, inputs: Sequence[Any], settings: dict[str, Any], parameters: Any = None) -> Tensor:
     """Run an op: unwrap Tensors, compute y and pull, and record a Node if any input needs a gradient.
 
     In compute(needs_grad, *arrays, **settings), needs_grad has one boolean per input.
     """
     arrays = [x.data if isinstance(x, Tensor) else x for x in inputs]
     if not _needs_no_conversion(inputs, settings):
-        arrays, settings = convert_arguments(name, inputs, arrays, settings, Tensor)
-    recording = _recording.get()
+        with backend.device_guard(*arrays):
+            arrays, settings = convert_arguments(name, inputs, arrays, settings, Tensor, parameters)
+    recording = (thread := _no_grad.get()) is None or thread is not threading.current_thread()
     needs_grad = [recording and isinstance(x, Tensor) and x.requires_grad for x in inputs]
     try:
-        if check is not None:
-            check(*arrays, **settings)
-        y, pull = compute(needs_grad, *arrays, **settings)
-    except ValueError as error:
-        shapes = ", ".join(str(x.shape) for x in arrays if hasattr(x, "shape"))
-        raise ValueError(f"{name} of {shapes}: {error}") from error
+        if parameters is not None and parameters.check is not None:
+            parameters.check(*arrays, **settings)
+        with backend.device_guard(*arrays):
+            y, pull = compute(needs_grad, *arrays, **settings)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise explained(error, name, inputs, arrays, parameters) from error
     output = Tensor(y)
-    if True in needs_grad:
+    if True in needs_grad and output.data.dtype.kind == "f":  # integers have no derivative
         output.requires_grad = True
         parents = [(x.node or x) if needed else None for x, needed in zip(inputs, needs_grad, strict=True)]
         output.node = Node(name, output.data, parents, pull)
@@ -269,22 +278,25 @@ def apply(name: str, compute: Any, inputs: Sequence[Any], settings: dict[str, An
 
 
 def _needs_no_conversion(inputs: Sequence[Any], settings: dict[str, Any]) -> bool:
-    """True if all inputs are NumPy Tensors of one dtype (or None) and no setting is an array."""
-    dtype = getattr(inputs[0], "dtype", None) if inputs else None
+    """True if all inputs are NumPy Tensors of one floating-point dtype (or None) and no setting is an array."""
+    dtype = inputs[0].data.dtype if inputs and type(inputs[0]) is Tensor else None
+    if dtype is not _FLOAT32 and dtype is not _FLOAT64:
+        return False
     for x in inputs:
         if x is not None and not (type(x) is Tensor and type(x.data) is np.ndarray and x.data.dtype is dtype):
             return False
     return {type(value) for value in settings.values()} <= _PLAIN_TYPES
 
 
+_FLOAT32, _FLOAT64 = np.dtype("float32"), np.dtype("float64")
 _PLAIN_TYPES = {type(None), bool, int, float, str}
 
 
 @contextlib.contextmanager
 def no_grad() -> Iterator[None]:
-    """Inside `with no_grad():`, or in a function decorated with @no_grad(), ops record no Nodes."""
-    token = _recording.set(False)
+    """Inside `with no_grad():`, or in a function decorated with @no_grad(), ops of this thread record no Nodes."""
+    token = _no_grad.set(threading.current_thread())
     try:
         yield
     finally:
-        _recording.reset(token)
+        _no_grad.reset(token)

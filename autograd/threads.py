@@ -9,6 +9,9 @@ alone, so inside `single_threaded_blas` BLAS uses one thread, and the ops split 
 
 The number of threads is MINISETS_THREADS if set, otherwise the number BLAS would use (from OPENBLAS_NUM_THREADS or
 OMP_NUM_THREADS).  If BLAS has no function to set it (Apple's, or on Windows), it is 1, and BLAS keeps its threads.
+
+A process may fork at any time.  Its child has a single thread, the one that forked, so locks that others held and jobs
+that they were doing would stay as they were for good: what is shared between threads is reset there.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import contextlib
 import ctypes
 import itertools
 import os
+import reprlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +43,7 @@ def _find_blas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     return None
 
 
+MOST = 1024  # threads, more than any machine has a use for
 _blas = _find_blas()
 _count: int | None = None  # read from the environment on first use
 _queue: SimpleQueue[Callable[[], None]] = SimpleQueue()  # the workers' jobs
@@ -50,13 +55,18 @@ class SettingError(ValueError):
     """An environment variable has an invalid value."""
 
 
+def _at_fork(**functions: Callable[[], Any]) -> None:
+    if hasattr(os, "register_at_fork"):  # not on Windows
+        os.register_at_fork(**functions)
+
+
 def count() -> int:
     """The number of threads that work on an op, including the calling thread."""
     global _count
     if _count is None:
         setting = os.environ.get("MINISETS_THREADS", "").strip()
-        if setting and not (setting.isdecimal() and int(setting) > 0):
-            raise SettingError(f"MINISETS_THREADS must be an integer of at least 1, given {setting!r}")
+        if setting and not (setting.isdecimal() and len(setting) <= 4 and 1 <= int(setting) <= MOST):
+            raise SettingError(f"MINISETS_THREADS must be an integer from 1 to {MOST}, given {reprlib.repr(setting)}")
         _count = int(setting) if setting else _blas[0]() if _blas else 1
     return _count
 
@@ -125,8 +135,12 @@ class _Job:
 def _start_workers() -> None:
     global _workers
     while _workers < count() - 1:
+        worker = threading.Thread(target=_run_worker, args=(_queue,), name=f"minisets-{_workers + 1}", daemon=True)
+        try:
+            worker.start()
+        except RuntimeError:  # the system has no more of them: results are the same with fewer
+            return
         _workers += 1
-        threading.Thread(target=_run_worker, args=(_queue,), name=f"minisets-{_workers}", daemon=True).start()
 
 
 def _run_worker(queue: SimpleQueue[Callable[[], None]]) -> None:
@@ -134,14 +148,14 @@ def _run_worker(queue: SimpleQueue[Callable[[], None]]) -> None:
         queue.get()()
 
 
-def _reset_after_fork() -> None:
-    """A forked child does not inherit threads."""
-    global _workers, _queue
-    _workers, _queue = 0, SimpleQueue()
+def fork_safe_lock() -> threading.RLock:
+    """A lock for which a fork waits, so that a child finds it free, and what it guards complete.
 
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+    It is reentrant, since a signal handler may fork in a thread that holds it.
+    """
+    lock = threading.RLock()
+    _at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
 
 
 class _SingleThreadedBlas:
@@ -151,11 +165,14 @@ class _SingleThreadedBlas:
     """
 
     def __init__(self) -> None:
-        self.depth, self.before, self.lock = 0, 1, threading.Lock()
+        self.lock = fork_safe_lock()
+        self.depth, self.before = 0, 1
+        self.own = _Own()
 
     def __enter__(self) -> None:
         count()  # reads BLAS's number of threads before it is changed
         with self.lock:
+            self.own.depth += 1
             self.depth += 1
             if self.depth == 1 and _blas:
                 self.before = _blas[0]()
@@ -163,9 +180,31 @@ class _SingleThreadedBlas:
 
     def __exit__(self, *error: object) -> None:
         with self.lock:
-            self.depth -= 1
-            if self.depth == 0 and _blas:
-                _blas[1](self.before)
+            self.own.depth -= 1
+            self._set_depth(self.depth - 1)
+
+    def reset_after_fork(self) -> None:
+        """The other threads, which would have given BLAS its threads back, are not in the child."""
+        if self.depth:
+            self._set_depth(self.own.depth)
+
+    def _set_depth(self, depth: int) -> None:
+        self.depth = depth
+        if depth == 0 and _blas:
+            _blas[1](self.before)
+
+
+class _Own(threading.local):
+    depth = 0  # of a _SingleThreadedBlas, entered by this thread
 
 
 single_threaded_blas = _SingleThreadedBlas()
+
+
+def _reset_after_fork() -> None:
+    global _workers, _queue
+    _workers, _queue = 0, SimpleQueue()
+    single_threaded_blas.reset_after_fork()
+
+
+_at_fork(after_in_child=_reset_after_fork)

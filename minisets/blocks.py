@@ -6,6 +6,7 @@ a block is called (see masks.py); forward assumes that they are valid, and calls
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -48,7 +49,7 @@ class MAB(Module):
     d_x ≠ d; in the authors' style it is the projected queries.
 
     The style decides where to normalize; unused norms are Identity.  norm_position="pre" gives the equations of Set
-    Transformer++: H = X + Multihead(SN(X), SN(Y), SN(Y)) and MAB = H + FC(ReLU(SN(H))), where SN is the style's norm.
+    Transformer++: MAB = H + rFF(SN(H)) and H = X + Multihead(SN(X), SN(Y), SN(Y)), where SN is the style's norm.
     """
 
     def __init__(
@@ -72,9 +73,10 @@ class MAB(Module):
             self.skip = Linear(d_x, d, rng=rng) if d_x != d else Identity()
         norm = SetNorm if s.norm_kind == "set" else LayerNorm
         pre, post = s.norm_position == "pre", s.norm_position == "post"
-        self.rff = PreNormFF(norm(d), Linear(d, d, rng=rng)) if pre else rFF(d, d, rng=rng)
+        self.rff = rFF(d, d, rng=rng)
         self.norm_x = norm(d_x) if pre and not learned_queries else Identity()  # learned queries are parameters
         self.norm_y = norm(d_y) if pre else Identity()
+        self.norm_rff = norm(d) if pre else Identity()
         self.norm_h = norm(d) if post else Identity()
         self.norm_out = norm(d) if post else Identity()
 
@@ -88,17 +90,7 @@ class MAB(Module):
     def forward(self, X: Tensor, Y: Tensor, mask: Array | None = None, mask_x: Array | None = None) -> Tensor:
         x, y = self.norm_x(X, mask_x), self.norm_y(Y, mask)
         H = self.norm_h(self.skip(X) + self.attention.forward(x, y, y, mask), mask_x)
-        return self.norm_out(H + self.rff.forward(H, mask_x), mask_x)
-
-
-class PreNormFF(Module):
-    """FC(ReLU(norm(H))), the feed-forward branch of Set Transformer++."""
-
-    def __init__(self, norm: Module, fc: Linear) -> None:
-        self.norm, self.fc = norm, fc
-
-    def forward(self, H: Tensor, mask: Array | None = None) -> Tensor:
-        return self.fc(relu(self.norm(H, mask)))
+        return self.norm_out(H + self.rff.forward(self.norm_rff(H, mask_x)), mask_x)
 
 
 class SAB(SetModule):
@@ -146,6 +138,7 @@ class PMA(SetModule):
     """PMA_k(Z) = MAB(S, rFF(Z)): k learned seed vectors S (k, d) pool a set of any size into k vectors.
 
     All of the paper's experiments omit the rFF, and so does the default; rff_before_pma=True includes it.
+    norm_in_pma=False omits the normalization, as Set Transformer++ does.
     """
 
     pools = True
@@ -155,8 +148,10 @@ class PMA(SetModule):
     ) -> None:
         self.d_in, self.k, self.notation = d, k, f"PMA_{k}({d}, {heads})"
         self.S = init.learned_rows(rng, k, d)
-        self.rff = rFF(d, d, rng=rng) if resolve(style, choices).rff_before_pma else Identity()
-        self.mab = MAB(d, d, d, heads, style=style, learned_queries=True, rng=rng, **choices)
+        s = resolve(style, choices)
+        s = s if s.norm_in_pma else dataclasses.replace(s, norm_position="none")
+        self.rff = rFF(d, d, rng=rng) if s.rff_before_pma else Identity()
+        self.mab = MAB(d, d, d, heads, style=s, learned_queries=True, rng=rng)
 
     def forward(self, Z: Tensor, mask: Array | None = None) -> Tensor:
         return self.mab.forward(self.S, self.rff.forward(Z), mask)  # (B, k, d)

@@ -23,6 +23,7 @@ CHOICES = {
     "bias": (True, False),
     "omega": ("softmax", "1+identity", "1+sigmoid", "1+relu"),
     "rff_before_pma": (False, True),
+    "norm_in_pma": (True, False),
 }
 
 
@@ -38,6 +39,7 @@ class Style:
     bias: bool = True  # whether the projections of attention have biases
     omega: str = "softmax"  # turns scores into weights; all but softmax sum instead of averaging, see Multihead
     rff_before_pma: bool = False  # the paper's equation for PMA has an rFF, its experiments do not; used by PMA only
+    norm_in_pma: bool = True  # whether PMA normalizes where the other blocks do; used by PMA only
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
@@ -50,7 +52,9 @@ STYLES = {
     "paper": Style(),
     "authors": Style(residual="query", output=False, norm_position="none"),  # their PyTorch code; for ln see resolve
     "vaswani": Style(scale="head"),  # scaled as in "Attention Is All You Need"
-    "plusplus": Style(norm_position="pre", norm_kind="set"),  # Set Transformer++ (Zhang et al., 2022)
+    "plusplus": Style(  # the code of Set Transformer++ (Zhang et al., 2022)
+        output=False, norm_position="pre", norm_kind="set", norm_in_pma=False
+    ),
 }
 
 

@@ -29,6 +29,7 @@ from minisets.labels import ROWS
 from minisets.optim import Adam
 from tasks.clustering import MixtureOptions, agreement, evaluate, mean_log_likelihood, predict
 from tasks.data import features
+from tasks.data.counts import warn_unless_complete
 from tasks.data.features import D
 from tasks.data.options import OnData, data_option
 from tasks.data.standins import image_features
@@ -82,6 +83,8 @@ class Config(MixtureOptions, OnData):  # in this order: OnData alone has the def
         folder = self.folder()
         labels = features.load(folder, "train").labels if folder else image_features.labels()
         counts = np.unique(labels, return_counts=True)[1]
+        if self.data != SYNTHETIC:
+            warn_unless_complete("cifar100", "train", folder, images=len(labels), classes=len(counts))
         fewest = int(np.sort(counts)[: self.k].sum())
         self.require(
             len(counts) >= self.k and fewest >= self.n_max,

@@ -22,13 +22,13 @@ from minisets.architectures import Network
 from minisets.labels import ROWS, parse
 from minisets.nn import evaluating
 from minisets.optim import Adam, drop_every
-from tasks.data import DataError, OnData, data_option, modelnet40
+from tasks.data import OnData, data_option, modelnet40
 from tasks.data.standins import shapes
 from tasks.data.surfaces import Clouds
 from tasks.harness import paper
 from tasks.harness.experiment import Experiment, Table
-from tasks.harness.options import SYNTHETIC, option
-from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, rng_for
+from tasks.harness.options import AUTO, SYNTHETIC, option
+from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, report, rng_for
 from tasks.plots import point_clouds
 from tasks.plots.curves import learning_curves
 
@@ -37,7 +37,6 @@ TURN, STRETCH = 0.1 * np.pi, (0.8, 1.25)  # augmentation: the largest angle, and
 MANY = 5_000  # from this many points on, another network and a little weight decay, as in the paper's text
 DECAY = 1e-7  # the weight decay for 5,000 points
 EVALUATED = 20_000  # points per batch in evaluation
-CLASSES = 40  # of ModelNet40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +52,20 @@ class Config(OnData):
     drop_every: int = option(help="steps between drops of the learning rate to 0.3 of it", paper=20_000, least=1)
     augment: bool = option(help="rotate and scale shapes in training", paper=True)
     resample: bool = option(True, "resample the points of a training shape at each step; otherwise once for all steps")
-    up: str = option("z", "the axis of the data that points up; shapes are rotated about it", choices=("y", "z"))
+    up: str = option(
+        AUTO, "the axis of the data that points up; auto: measured", choices=(AUTO, "y", "z"), bookkeeping=True
+    )
     evaluation_shapes: int = option(
         500, "test shapes to evaluate on while training, only for the curve", least=1, bookkeeping=True
     )
 
-    def check(self) -> None:
-        super().check()
-        if self.data != SYNTHETIC:
-            modelnet40.find(self.points)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(self.data != SYNTHETIC or self.up != "y", "--up y is for real data; the stand-in has z up")
+
+    def require_data(self) -> None:
+        super().require_data()
+        load(self)  # report a damaged file now rather than after the run has started
 
 
 # ---- data ---------------------------------------------------------------------------------------------------------
@@ -69,14 +73,10 @@ class Config(OnData):
 
 def load(config: Config) -> tuple[Clouds, Clouds]:
     """The shapes to train on and those to test on."""
-    if config.data == SYNTHETIC:
-        P = max(2_048, 2 * config.points)
-        return shapes.load("train", P), shapes.load("test", P)
-    source = modelnet40.find(config.points)
-    training, test = source.load("train"), source.load("test")
-    if len(test.names) > CLASSES:
-        raise DataError(f"ModelNet40 has {CLASSES} classes; the files at hand have {len(test.names)}")
-    return training, test
+    if config.data != SYNTHETIC:
+        return modelnet40.load(config.points, None if config.up == AUTO else config.up)
+    P = max(2_048, 2 * config.points)
+    return shapes.load("train", P), shapes.load("test", P)
 
 
 def choose(rng: np.random.Generator, P: int, n: int) -> np.ndarray:
@@ -90,7 +90,7 @@ def take(config: Config, clouds: Clouds, which: np.ndarray, index: np.ndarray) -
     One mean and one standard deviation are used for all three axes, so that shapes keep their proportions.
     """
     X = clouds.points[which[:, None], index].astype(config.dtype)
-    X = X[..., [2, 0, 1]] if config.up == "y" else X
+    X = X[..., [2, 0, 1]] if clouds.up == "y" else X
     X -= X.mean(axis=(1, 2), keepdims=True)
     return X / np.maximum(X.std(axis=(1, 2), keepdims=True), 1e-6)
 
@@ -118,7 +118,7 @@ def sample(config: Config, training: Clouds, step: int) -> tuple[np.ndarray, np.
 
 
 def network(config: Config) -> Network:
-    classes = len(shapes.CLASSES) if config.data == SYNTHETIC else CLASSES
+    classes = len(shapes.CLASSES) if config.data == SYNTHETIC else modelnet40.CLASSES
     task = "point_cloud_5000" if config.points >= MANY else "point_cloud"
     rng = rng_for(config.seed, WEIGHTS)
     net = build(config.arch, task=task, d_in=3, d_out=classes, style=config.style, rng=rng)
@@ -130,6 +130,8 @@ def network(config: Config) -> Network:
 
 def train(config: Config, run: Run) -> dict[str, object]:
     training, test = load(config)
+    (N, P, _), M = training.points.shape, len(test.labels)
+    report(f"  {N:,} shapes to train on, {M:,} to test on, {P:,} points each; {training.up} is up")
     net = network(config)
     optimizer = Adam(net.parameters(), config.lr, weight_decay=DECAY if config.points >= MANY else 0.0)
     schedule = drop_every(config.lr, config.drop_every)
@@ -148,7 +150,7 @@ def train(config: Config, run: Run) -> dict[str, object]:
     found = predict(config, net, test, np.arange(len(test.labels)))
     return {
         "accuracy": float((found == test.labels).mean()),
-        "shapes": {"training": len(training.labels), "test": len(test.labels), "points": training.points.shape[1]},
+        "shapes": {"training": N, "test": M, "points": P, "up": training.up},
         "confusion": confusion(test.labels, found, test.names),
     }
 

@@ -64,6 +64,12 @@ class Config(OnData, SampledSets):
         enough = self.batch <= self.train_sets
         self.require(enough, f"--batch {self.batch} is more than --train-sets {self.train_sets}")
 
+    def require_data(self) -> None:
+        super().require_data()
+        counts = {TRAINING: self.train_sets, VALIDATION: self.validation_sets, TEST: self.test_sets}
+        for purpose, count in counts.items():  # report a missing image now rather than after the run has started
+            sets_for(self, purpose, count)
+
 
 # ---- data ---------------------------------------------------------------------------------------------------------
 

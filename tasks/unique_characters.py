@@ -54,6 +54,10 @@ class Config(OnData, SetSizes, OneDrop, SampledSets):
         super().__post_init__()
         self.require(self.n_max <= omniglot.DRAWERS, f"--n-max {self.n_max}: each character has only 20 drawings")
 
+    def require_data(self) -> None:
+        super().require_data()
+        omniglot.load()  # report a damaged file now rather than after the run has started
+
 
 # ---- data ---------------------------------------------------------------------------------------------------------
 

@@ -23,9 +23,11 @@ from minisets.optim import SGD, cosine
 from tasks.data import cifar100, features
 from tasks.data.cifar100 import CLASSES, PER_CLASS, Images
 from tasks.data.features import Features
+from tasks.data.locations import data_folder
 from tasks.data.options import Data, data_option
 from tasks.data.standins import texture_images
 from tasks.harness import paper
+from tasks.harness.errors import UsageError, warn
 from tasks.harness.experiment import Experiment, Table
 from tasks.harness.options import SYNTHETIC, Stepping, option
 from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, report, rng_for
@@ -57,8 +59,9 @@ class Config(Data, Stepping):
 
     def require_data(self) -> None:
         super().require_data()
-        for part in features.SPLITS:
-            cifar100.load(part)  # report a damaged file now rather than after the run has started
+        for part in features.SPLITS:  # report a damaged or incomplete file now rather than after the run has started
+            if problem := cifar100.shortfall(part, cifar100.load(part)):
+                warn(f"CIFAR-100 in {data_folder()}, {part}: {problem}")
 
 
 # ---- data ---------------------------------------------------------------------------------------------------------
@@ -143,7 +146,8 @@ def network(config: Config) -> VGG:
 
 
 def train(config: Config, run: Run) -> dict[str, float]:
-    net, (pixels, labels), test = network(config), images(config, "train"), images(config, "test")
+    net, data = network(config), {part: images(config, part) for part in features.SPLITS}
+    (pixels, labels), test = data["train"], data["test"]
     normalize = ColorNormalization(pixels)
     optimizer = SGD(net.parameters(), config.lr, momentum=config.momentum, weight_decay=config.weight_decay)
     schedule = cosine(config.lr, config.steps)
@@ -161,7 +165,7 @@ def train(config: Config, run: Run) -> dict[str, float]:
         if run.due(config.evaluate_every):
             run.record(Accuracy=accuracy(net, extract(net, Images(test.pixels[some], test.labels[some]), normalize)))
 
-    parts = {part: extract(net, images(config, part), normalize) for part in features.SPLITS}
+    parts = {part: extract(net, data[part], normalize) for part in features.SPLITS}
     scores = {part: accuracy(net, parts[part]) for part in features.SPLITS}
     save_features(run.folder.path / "features", config, parts, scores["test"])
     return {"Accuracy": scores["test"], "Training accuracy": scores["train"]}
@@ -188,10 +192,16 @@ def save_features(folder: Path, config: Config, parts: dict[str, Features], scor
     about = {"data": config.data, "accuracy": score, "depth": config.depth, "width": config.width, "seed": config.seed}
     features.save(folder, parts, about)
     report(f"  features of all images: {folder}")
+    if config.data == SYNTHETIC:
+        return
     shared = features.default_folder()
-    if config.data != SYNTHETIC and (not shared.exists() or features.read_about(shared)["accuracy"] < score):
-        features.save(shared, parts, about)
-        report(f"  the most accurate so far; copied to {shared}")
+    best = features.stored_accuracy(shared)
+    if best is None or best < score:
+        try:
+            features.save(shared, parts, about)
+            report(f"  the most accurate so far; copied to {shared}")
+        except UsageError as error:  # the run itself is complete
+            warn(f"the features were not shared: {error}; --features {folder} uses them where they are")
 
 
 EXPERIMENT = Experiment(

@@ -24,6 +24,7 @@ if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: there is n
         "gpu",
         "autograd/fast",
         "autograd/test_forms.py",
+        "autograd/test_processes.py",
         "autograd/test_threads.py",
         "minisets/fast",
         "minisets/test_memory.py",

@@ -1,5 +1,7 @@
 """The library needs NumPy and SciPy alone; the command line says what else it needs."""
 
+import importlib.metadata
+import re
 import subprocess
 import sys
 import tomllib
@@ -7,6 +9,7 @@ import tomllib
 import pytest
 
 from tests.helpers.commandline import ENVIRONMENT, ROOT
+from tests.helpers.oldest import oldest
 
 EXTRA = ("matplotlib", "tqdm", "PIL")
 
@@ -41,3 +44,13 @@ def test_the_command_says_what_is_missing(module: str, package: str):
     assert done.stderr == (
         f"minisets: the experiments need {package}, which is not installed: pip install 'minisets[tasks]'\n"
     )
+
+
+def test_oldest_versions_are_named_for_all_that_the_suite_needs():
+    """make test-oldest installs exactly these; everywhere else versions are newer."""
+    found = oldest()
+    assert {"numpy", "scipy", "matplotlib", "pillow", "h5py", "safetensors", "pytest", "hypothesis"} < found.keys()
+    for name, version in found.items():
+        installed = importlib.metadata.version(name)
+        numbers = [[int(n) for n in re.findall(r"\d+", v)[:3]] for v in (version, installed)]
+        assert numbers[0] <= numbers[1], f"{name} {installed} is older than the oldest allowed, {version}"

@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(128, 2)
 #pragma unroll
   for (int r = 0; r < Tile::ROWS; r++) {
     const long long i = task.start + first + r;
-    const T share = s[r] == 0 ? T(0) : T(1) / s[r];  // a query without keys: zeros, marked by L = -inf
+    const T share = s[r] == 0 ? T(0) : T(1) / s[r];  // a query without keys, or with scores of -inf: L = -inf
 #pragma unroll
     for (int c = 0; c < D / Tile::LANES; c++) output[r][c] *= share;
     if (i < at.n && lane == 0) L[i] = s[r] == 0 ? -T(CUDART_INF) : t[r] + log(s[r]);
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(128, 2)
 #pragma unroll
       for (int c = 0; c < Tile::COLUMNS; c++) {
         const long long i = task.start + first + r, j = key + lane + c * Tile::LANES;
-        const bool valid = i < at.n && j < at.m && visible(i, j);
+        const bool valid = i < at.n && j < at.m && visible(i, j) && L[i] != -T(CUDART_INF);
         W[first + r][lane + c * Tile::LANES] = valid ? exp(S[r][c] - L[i]) * (gP[r][c] - d[r]) : T(0);
       }
     __syncwarp();
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(128, 2)
 #pragma unroll
       for (int c = 0; c < Tile::COLUMNS; c++) {
         const long long i = query + lane + c * Tile::LANES, j = task.start + first + r;
-        const bool valid = i < at.n && j < at.m && visible(i, j);
+        const bool valid = i < at.n && j < at.m && visible(i, j) && L[i] != -T(CUDART_INF);
         S[r][c] = valid ? exp(S[r][c] - L[i]) : T(0);
         gP[r][c] = valid ? S[r][c] * (gP[r][c] - delta[i]) : T(0);
         W[first + r][lane + c * Tile::LANES] = S[r][c];

@@ -56,20 +56,21 @@ CODE = Raw(
 # ---- NumPy references -----------------------------------------------------------------------------------------------
 
 
+def visible_reference(key_mask: Mask, pair_mask: Mask) -> Array:
+    """Which keys each query attends to; broadcasts to the scores (B, h, n, m)."""
+    keys = np.True_ if key_mask is None else key_mask[..., None, :]
+    return keys if pair_mask is None else keys & pair_mask
+
+
 def weights_reference(q: Array, k: Array, key_mask: Mask, pair_mask: Mask, scale: float) -> tuple[Array, Array]:
     """P (B, h, n, m) and L (B, h, n); zeros and -inf for a query that attends to no keys."""
-    S = q @ k.swapaxes(-1, -2) * scale
-    visible = np.ones(S.shape, bool)
-    if key_mask is not None:
-        visible = visible & key_mask[..., None, :]
-    if pair_mask is not None:
-        visible = visible & pair_mask
-    S = np.where(visible, S, -np.inf)
+    visible = visible_reference(key_mask, pair_mask)
+    S = np.where(visible, q @ k.swapaxes(-1, -2) * scale, -np.inf)
     top = S.max(axis=-1, keepdims=True, initial=-np.inf)
     E = np.exp(S - np.where(top == -np.inf, 0, top))
     total = E.sum(axis=-1, keepdims=True)
     with np.errstate(divide="ignore"):
-        return E / np.where(total == 0, 1, total), (top + np.log(total))[..., 0].astype(q.dtype)
+        return np.where(visible, E / np.where(total == 0, 1, total), 0), (top + np.log(total))[..., 0].astype(q.dtype)
 
 
 def forward_reference(
@@ -91,6 +92,7 @@ def backward_reference(
     P, _ = weights_reference(q, k, key_mask, pair_mask, scale)
     gP = g @ v.swapaxes(-1, -2)
     gS = P * (gP - (gP * P).sum(axis=-1, keepdims=True)) * scale
+    gS = np.where(visible_reference(key_mask, pair_mask), gS, 0)  # also where the sum is nan
     return gS @ k, gS.swapaxes(-1, -2) @ q, P.swapaxes(-1, -2) @ g
 
 

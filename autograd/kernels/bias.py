@@ -1,6 +1,6 @@
 """The end of a linear layer: a bias and optionally a ReLU, applied to a product in place; and the gradients.
 
-    y = p + b,   or   y = max(p + b, 0)             gp = g,   or   gp = g where y > 0          gb = Σ gp over the rows
+    y = p + b,   or   y = max(p + b, 0)             gp = g,   or   gp = g ⊙ [y > 0]          gb = Σ gp over the rows
 
 Threads: one per element, in CuPy's ElementwiseKernel, and CuPy's tree reduction in its ReductionKernel.
 
@@ -17,9 +17,9 @@ from autograd.kernels.registry import Elementwise, Reduction, kernel
 
 ADD = Elementwise("bias", "T b", "T y", "y += b")
 ADD_RELU = Elementwise("bias_relu", "T b", "T y", "y += b; if (y < 0) y = 0")
-RELU_GRADIENT = Elementwise("relu_backward", "T g, T y", "T gp", "gp = y > 0 ? g : T(0)")
+RELU_GRADIENT = Elementwise("relu_backward", "T g, T y", "T gp", "gp = g * T(y > 0)")
 SUM = Reduction("bias_backward", "T g", "g")
-SUM_RELU = Reduction("bias_relu_backward", "T g, T y", "y > 0 ? g : T(0)")
+SUM_RELU = Reduction("bias_relu_backward", "T g, T y", "g * T(y > 0)")
 
 
 def forward_reference(p: Array, bias: Array | None, relu: bool) -> Array:
@@ -28,11 +28,11 @@ def forward_reference(p: Array, bias: Array | None, relu: bool) -> Array:
 
 
 def backward_reference(g: Array, y: Array) -> Array:
-    return np.where(y > 0, g, 0)
+    return g * (y > 0)
 
 
 def sum_reference(g: Array, y: Array | None) -> Array:
-    return (g if y is None else np.where(y > 0, g, 0)).sum(axis=0)
+    return (g if y is None else g * (y > 0)).sum(axis=0)
 
 
 @kernel(forward_reference, ADD, ADD_RELU, sizes="any", in_place=1)

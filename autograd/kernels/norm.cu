@@ -66,7 +66,7 @@ __global__ void norm_backward(const T *g, const T *normalized, const T *inverse_
       gs[start + j] = value;
       T masked_g = value;
       if (relu_mask) {
-        masked_g = relu_mask[start + j] ? value : T(0);
+        masked_g = value * T(relu_mask[start + j]);       // nan remains nan, as in g * (y > 0)
         gp[start + j] = masked_g;
       }
       warp_sums[2 * d + j] += masked_g;

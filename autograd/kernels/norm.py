@@ -2,7 +2,7 @@
 
     s = x + r,   r = p + b  or  max(p + b, 0)          ŝ = (s − mean s) / √(var s + ε)          y = γ ⊙ ŝ + β
 
-    gs = (h − mean h − ŝ ⊙ mean(h ⊙ ŝ)) / √(var s + ε)  with h = γ ⊙ g          gp = gs, or gs where the ReLU is active
+    gs = (h − mean h − ŝ ⊙ mean(h ⊙ ŝ)) / √(var s + ε)  with h = γ ⊙ g          gp = gs, or gs ⊙ [r > 0]
     gγ = Σ g ⊙ ŝ,     gβ = Σ g,     gb = Σ gp          over the rows
 
 r, b, the ReLU, γ and β are optional: without them it is a plain layer norm.
@@ -54,7 +54,7 @@ def backward_reference(
     h = g if gamma is None else g * gamma
     projection = (h * normalized).mean(axis=-1, keepdims=True)
     gs = (h - h.mean(axis=-1, keepdims=True) - normalized * projection) * inverse_std[:, None]
-    gp = gs if relu_mask is None else np.where(relu_mask, gs, 0)
+    gp = gs if relu_mask is None else gs * relu_mask
     return gs, gp, np.stack([(g * normalized).sum(axis=0), g.sum(axis=0), gp.sum(axis=0)])
 
 

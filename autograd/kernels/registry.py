@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backend import Array, gpu, on_gpu
+from autograd.backend import Array, device_guard, gpu
 
 DTYPES = {"float32": "float", "float64": "double"}  # the dtypes every kernel supports, with their CUDA names
 NULL = np.uintp(0)  # the null pointer, in place of an array that is not given
@@ -76,11 +76,13 @@ class Raw:
     def __call__(self, function: str, blocks: int, threads: int, arguments: Sequence[Any], shared: int = 0) -> None:
         """Launch a function such as "softmax_forward<float>", with `shared` bytes of shared memory per block."""
         if blocks:  # an empty grid is an error in CUDA
-            _compiled(self.source, function)((blocks,), (threads,), tuple(arguments), shared_mem=shared)
+            compiled = _compiled(self.source, function, gpu().cuda.Device().id)
+            compiled((blocks,), (threads,), tuple(arguments), shared_mem=shared)
 
 
 @functools.cache
-def _compiled(source: str, function: str) -> Any:
+def _compiled(source: str, function: str, device: int) -> Any:
+    """The function, loaded on the current GPU, which is the device: another GPU cannot launch it."""
     module = gpu().RawModule(code=source, options=("--std=c++17",), name_expressions=[function])
     return module.get_function(function)
 
@@ -115,15 +117,17 @@ class Kernel:
     dtypes: tuple[str, ...] = tuple(DTYPES)  # the supported dtypes
     in_place: int = 0  # how many of its first arguments are overwritten with its results
 
+    def run(self, *arguments: Any) -> Any:
+        """Launch it on the GPU of its arrays."""
+        return run_kernel(self, *arguments)
+
 
 KERNELS: dict[str, Kernel] = {}
 
 
 def run_kernel(kernel: Kernel, *arguments: Any) -> Any:
     """Run a kernel.  All kernels run through here, so that tests without CUDA can substitute their references."""
-    with next(
-        x for x in arguments if on_gpu(x)
-    ).device:  # a raw kernel runs on the current GPU, even if its arrays are on another
+    with device_guard(*arguments):  # a raw kernel runs on the current GPU, even if its arrays are on another
         return kernel.launch(*arguments)
 
 
@@ -137,7 +141,7 @@ def kernel(
 
         @functools.wraps(launch)
         def run(*arguments: Any) -> Any:
-            return run_kernel(entry, *arguments)
+            return entry.run(*arguments)
 
         return run
 

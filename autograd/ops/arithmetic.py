@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from autograd import backend
 from autograd.backend import Array, array_module
+from autograd.registry import any_dtype, integer_arithmetic
 from autograd.tape import Result, op
 
 
 @op
+@integer_arithmetic
 def add(x: Array, y: Array) -> Result:
     """z = x + y          gx = g,   gy = g"""
     return x + y, (lambda g: g, lambda g: g)
 
 
 @op
+@integer_arithmetic
 def subtract(x: Array, y: Array) -> Result:
     """z = x − y          gx = g,   gy = −g"""
     return x - y, (lambda g: g, lambda g: -g)
 
 
 @op
+@integer_arithmetic
 def multiply(x: Array, y: Array) -> Result:
     """z = x ⊙ y          gx = g ⊙ y,   gy = g ⊙ x"""
     return x * y, (lambda g: g * y, lambda g: g * x)
@@ -36,6 +40,7 @@ def divide(x: Array, y: Array) -> Result:
 
 
 @op
+@integer_arithmetic
 def negative(x: Array) -> Result:
     """y = −x          gx = −g"""
     return -x, lambda g: -g
@@ -48,10 +53,8 @@ def power(x: Array, y: Array) -> Result:
     In the two cases of 0 · ∞ the limit is taken: gx = 0 where y = 0, and gy = 0 where x = 0.
     """
     xp = array_module(x, y)
-    if not backend.is_array(x) or x.dtype.kind == "b":
-        x = xp.asarray(x, dtype=y.dtype)  # 2 ** y: the log of a Python number or boolean would be float64
-    if backend.is_array(y) and y.dtype.kind == "b":
-        y = y.astype(x.dtype)
+    if not backend.is_array(x):
+        x = xp.asarray(x, dtype=y.dtype)  # 2 ** y: the log of a Python number would be float64
     z = x**y
 
     def gx(g: Array) -> Array:
@@ -59,10 +62,11 @@ def power(x: Array, y: Array) -> Result:
         base = x if never_zero else xp.where(xp.asarray(y == 0), 1, x)
         return g * y * base ** (y - 1)
 
-    return z, (gx, lambda g: g * z * xp.log(xp.where(x == 0, 1, x)))
+    return z, (gx, lambda g: g * xp.where(x == 0, 0, z) * xp.log(xp.where(x == 0, 1, x)))
 
 
 @op
+@any_dtype
 def maximum(x: Array, y: Array) -> Result:
     """z = max(x, y)          gx = g ⊙ [x > y],   gy = g ⊙ [y > x]   (half each where x = y)"""
     z = array_module(x, y).maximum(x, y)
@@ -70,6 +74,7 @@ def maximum(x: Array, y: Array) -> Result:
 
 
 @op
+@any_dtype
 def minimum(x: Array, y: Array) -> Result:
     """z = min(x, y)          gx = g ⊙ [x < y],   gy = g ⊙ [y < x]   (half each where x = y)"""
     z = array_module(x, y).minimum(x, y)
@@ -77,6 +82,7 @@ def minimum(x: Array, y: Array) -> Result:
 
 
 @op
+@any_dtype
 def where(condition: Array, x: Array, y: Array) -> Result:
     """z = x where the condition holds, y elsewhere; each receives g where it was chosen and 0 elsewhere"""
     xp = array_module(condition, x, y)

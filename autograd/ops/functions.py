@@ -6,6 +6,7 @@ from typing import Any
 
 from autograd import backend
 from autograd.backend import Array, array_module
+from autograd.registry import any_dtype, integer_arithmetic
 from autograd.tape import Result, op
 
 
@@ -30,6 +31,7 @@ def sqrt(x: Array) -> Result:
 
 
 @op
+@integer_arithmetic
 def abs(x: Array) -> Result:
     """y = |x|          gx = g ⊙ sign x   (0 at x = 0)"""
     xp = array_module(x)
@@ -65,13 +67,17 @@ def softplus(x: Array) -> Result:
 
 
 @op
-def clip(x: Array, *, low: float | None = None, high: float | None = None) -> Result:
-    """y = min(max(x, low), high)          gx = g ⊙ [low ≤ x ≤ high]"""
-    y = array_module(x).clip(x, low, high)
-    return y, lambda g: g * (x == y)
+@any_dtype
+def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Result:
+    """y = min(max(x, low), high)          gx = g ⊙ [low ≤ x ≤ high];  a bound receives g where y is the bound, not x"""
+    xp = array_module(x, low, high)
+    raised = x if low is None else xp.maximum(x, low)
+    y = raised if high is None else xp.minimum(raised, high)
+    return y, (lambda g: g * (x == y), lambda g: g * ((x < low) & (raised == y)), lambda g: g * (raised > high))
 
 
 @op
+@any_dtype
 def astype(x: Array, *, dtype: Any) -> Result:
     """y = x in another dtype          gx = g in x's dtype"""
     original = x.dtype  # only the dtype, so that backward does not keep x alive
@@ -79,6 +85,7 @@ def astype(x: Array, *, dtype: Any) -> Result:
 
 
 @op
+@any_dtype
 def to_device(x: Array, *, device: str) -> Result:
     """y = x on another device          gx = g on x's device"""
     original = backend.device_of(x)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from autograd.backend import Array, array_module, as_strided
-from autograd.ops.reduce import axes_of
+from autograd.ops.reduce import axis_of
 from autograd.registry import checked_by
 from autograd.tape import Result, op
 
@@ -72,13 +74,16 @@ def conv2d(
 
 
 def pair(value: int | tuple[int, int]) -> tuple[int, int]:
-    """A pair of values for the rows and columns of an image; a single value is used for both."""
-    return (value, value) if isinstance(value, int) else (value[0], value[1])
+    """A pair of integers for the rows and columns of an image; a single one is used for both."""
+    values = (value, value) if isinstance(value, int | np.integer) else value
+    if not isinstance(values, list | tuple) or [isinstance(v, int | np.integer) for v in values] != [True, True]:
+        raise TypeError(f"expected an integer or a pair of integers, given {value!r}")
+    return values[0], values[1]
 
 
 def moments(x: Array, axis: int) -> tuple[Array, Array]:
     """Mean and (biased) variance of each channel, with the channels along the given axis."""
-    others = tuple(a for a in range(x.ndim) if a not in axes_of(x, axis))
+    others = tuple(a for a in range(x.ndim) if a != axis_of(x, axis))
     if x.size == 0:
         raise ValueError("the statistics of an empty batch are not defined")
     return x.mean(axis=others), x.var(axis=others)
@@ -87,10 +92,11 @@ def moments(x: Array, axis: int) -> tuple[Array, Array]:
 def _check_batch_norm(
     x: Array, gamma: Any, beta: Any, *, axis: int = 1, statistics: Any = None, eps: float = 1e-5, frozen: bool = False
 ) -> None:
-    (channels,) = (x.shape[a] for a in axes_of(x, axis))
+    channels = x.shape[axis_of(x, axis)]
     for vector in (gamma, beta, *(statistics or ())):
-        if vector is not None and vector.shape != (channels,):
-            raise ValueError(f"expected one value for each of {channels} channels, given shape {vector.shape}")
+        if vector is not None and getattr(vector, "shape", None) != (channels,):
+            given = f"shape {vector.shape}" if hasattr(vector, "shape") else repr(vector)
+            raise ValueError(f"expected an array of one value for each of {channels} channels, given {given}")
 
 
 @op
@@ -110,7 +116,7 @@ def batch_norm(
     statistics = (μ, σ²) defaults to moments(x, axis) of the batch.  If frozen, they are constants, as in evaluation;
     otherwise they are treated as functions of x, and the gradient is that of layer_norm over other axes.
     """
-    xp, (axis,) = array_module(x), axes_of(x, axis)
+    xp, axis = array_module(x), axis_of(x, axis)
     others = tuple(a for a in range(x.ndim) if a != axis)
     channel_shape = [1] * x.ndim
     channel_shape[axis] = x.shape[axis]

@@ -40,16 +40,16 @@ def matmul(x: Array, y: Array) -> Result:
     return x @ y, (gx, gy)
 
 
-@op
-def einsum(subscripts: str, x: Array, y: Array) -> Result:
-    """z = einsum("ij,jk->ik", x, y): multiply where letters agree, sum over letters that are not in the output
+def _check_einsum(subscripts: str, x: Array, y: Array) -> None:
+    a, b, _ = _letters(subscripts)
+    if (len(a), len(b)) != (x.ndim, y.ndim):
+        raise ValueError(f"{subscripts!r}: expected one letter per axis, {x.ndim} and {y.ndim}")
+    if any(x.shape[a.index(s)] != y.shape[b.index(s)] for s in set(a) & set(b)):
+        raise ValueError(f"{subscripts!r}: an axis that both operands share must have the same length in both")
 
-    The derivative is an einsum too: gx maps the letters of g and y to those of x.  A letter that only x has and that
-    was summed over occurs in neither, so gx is constant along it and is broadcast.
-    """
-    xp = array_module(x, y)
-    if not isinstance(subscripts, str):
-        raise TypeError("einsum takes its subscripts first: einsum('ij,jk->ik', x, y)")
+
+def _letters(subscripts: str) -> tuple[str, str, str]:
+    """The letters of the two operands and of the output."""
     subscripts = subscripts.replace(" ", "")
     inputs, arrow, output = subscripts.partition("->")
     operands = inputs.split(",")
@@ -59,11 +59,19 @@ def einsum(subscripts: str, x: Array, y: Array) -> Result:
         raise ValueError(
             f"{subscripts!r}: einsum takes two operands, without an ellipsis or a letter repeated in one operand"
         )
-    a, b = operands
-    if any(
-        x.shape[a.index(s)] != y.shape[b.index(s)] for s in set(a) & set(b) if len(a) == x.ndim and len(b) == y.ndim
-    ):
-        raise ValueError(f"{subscripts!r}: an axis that both operands share must have the same length in both")
+    return operands[0], operands[1], output
+
+
+@op
+@checked_by(_check_einsum)
+def einsum(subscripts: str, x: Array, y: Array) -> Result:
+    """z = einsum("ij,jk->ik", x, y): multiply where letters agree, sum over letters that are not in the output
+
+    The derivative is an einsum too: gx maps the letters of g and y to those of x.  A letter that only x has and that
+    was summed over occurs in neither, so gx is constant along it and is broadcast.
+    """
+    xp = array_module(x, y)
+    a, b, output = _letters(subscripts)
     z = xp.einsum(f"{a},{b}->{output}", x, y)
     shapes = x.shape, y.shape
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from autograd.backend import Array, array_module
-from autograd.registry import checked_by
+from autograd.registry import any_dtype, checked_by
 from autograd.tape import Result, op
 
 
@@ -48,6 +48,8 @@ def relu(x: Array) -> Result:
 
 
 def _check_layer_norm(x: Array, gamma: Array | None, beta: Array | None, *, eps: float = 1e-5) -> None:
+    if x.ndim == 0:
+        raise ValueError("expected x (..., d), whose last axis is normalized")
     for name, vector in (("gamma", gamma), ("beta", beta)):
         if vector is not None and vector.shape != x.shape[-1:]:
             raise ValueError(f"expected {name} of shape {x.shape[-1:]}, given {vector.shape}")
@@ -78,6 +80,7 @@ def layer_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, 
 
 
 @op
+@any_dtype
 def split_heads(x: Array, *, heads: int) -> Result:
     """(..., n, d) -> (..., h, n, d/h): head j gets the j-th group of d/h features          gx = join_heads(g)"""
     if x.ndim < 2 or x.shape[-1] % heads:
@@ -86,8 +89,11 @@ def split_heads(x: Array, *, heads: int) -> Result:
 
 
 @op
+@any_dtype
 def join_heads(x: Array) -> Result:
     """(..., h, n, e) -> (..., n, h e), the inverse of split_heads          gx = split_heads(g)"""
+    if x.ndim < 3:
+        raise ValueError("expected x (..., h, n, e)")
     heads = x.shape[-3]
     return _join(x), lambda g: _split(g, heads)
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from autograd.backend import Array, array_module, to_device_of
 from autograd.ops.nn import require_mask
-from autograd.ops.reduce import axes_of, drop_axes
+from autograd.ops.reduce import axes_of, axis_of, drop_axes
 from autograd.registry import checked_by
 from autograd.tape import Result, op
 
 
 def _check_pool(x: Array, *, axis: int = -2, mask: Array | None = None) -> None:
-    (axis,) = axes_of(x, (axis,))
+    axis = axis_of(x, axis)
     if mask is not None:
         require_mask(mask, x.shape[: axis + 1])
 
@@ -64,6 +64,8 @@ def dropout(x: Array, *, p: float, rng: np.random.Generator) -> Result:
     """
     if not 0 <= p < 1:
         raise ValueError(f"the probability p of dropping an element must lie in [0, 1), given {p}")
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a generator of random numbers, np.random.default_rng(seed), given {rng!r}")
     if p == 0:
         return x, lambda g: g
     keep = to_device_of(rng.random(x.shape, dtype=x.dtype) >= p, x) * (1 / (1 - p))

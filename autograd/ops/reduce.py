@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from autograd.backend import Array, array_module
 from autograd.ops.functions import sqrt
-from autograd.registry import composite
+from autograd.registry import any_dtype, composite
 from autograd.tape import Result, Tensor, Vjp, op
 
 Axis = int | tuple[int, ...] | None
@@ -17,11 +19,16 @@ def axes_of(x: Array, axis: Axis) -> tuple[int, ...]:
     """The reduced axes as nonnegative integers."""
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for a in axes:
-        if not isinstance(a, int):
+        if not isinstance(a, int | np.integer):
             raise TypeError(f"an axis must be an integer, given {a!r}")
         if not -x.ndim <= a < x.ndim:
             raise ValueError(f"axis {a} does not exist: the input has {x.ndim} dimension(s)")
     return tuple(a % x.ndim for a in axes)
+
+
+def axis_of(x: Array, axis: int) -> int:
+    """The axis as a nonnegative integer, for ops that take a single one."""
+    return axes_of(x, (axis,))[0]
 
 
 def drop_axes(y: Array, axes: tuple[int, ...], keepdims: bool, vjp: Vjp) -> Result:
@@ -36,6 +43,7 @@ def _count(x: Array, axes: tuple[int, ...]) -> int:
 
 
 @op
+@any_dtype
 def sum(x: Array, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """y = Σ x          gx = g, copied to every term"""
     xp, axes, shape = array_module(x), axes_of(x, axis), x.shape
@@ -53,6 +61,7 @@ def mean(x: Array, *, axis: Axis = None, keepdims: bool = False) -> Result:
 
 
 @op
+@any_dtype
 def max(x: Array, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """y = max x          gx = g where x = y, divided equally among ties"""
     axes = axes_of(x, axis)
@@ -63,6 +72,7 @@ def max(x: Array, *, axis: Axis = None, keepdims: bool = False) -> Result:
 
 
 @op
+@any_dtype
 def min(x: Array, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """y = min x          gx = g where x = y, divided equally among ties"""
     axes = axes_of(x, axis)

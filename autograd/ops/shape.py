@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from autograd.backend import Array, array_module, is_array, scatter_add
-from autograd.ops.reduce import axes_of
-from autograd.registry import composite
+from autograd.ops.reduce import axis_of
+from autograd.registry import any_dtype, checked_by, composite
 from autograd.tape import Result, Tensor, op
 
 
 @op
+@any_dtype
 def reshape(x: Array, *, shape: int | tuple[int, ...]) -> Result:
     """The same elements in the same order with another shape, in which one length may be −1."""
     original = x.shape
@@ -22,6 +24,7 @@ def reshape(x: Array, *, shape: int | tuple[int, ...]) -> Result:
 
 
 @op
+@any_dtype
 def transpose(x: Array, *, axes: Sequence[int] | None = None) -> Result:
     """Axis i of the result is axis axes[i] of x; the default reverses the axes."""
     axes = tuple(reversed(range(x.ndim)) if axes is None else axes)
@@ -31,44 +34,55 @@ def transpose(x: Array, *, axes: Sequence[int] | None = None) -> Result:
 
 
 @op
+@any_dtype
 def swapaxes(x: Array, *, axis1: int, axis2: int) -> Result:
     """x with two axes swapped."""
     return x.swapaxes(axis1, axis2), lambda g: g.swapaxes(axis1, axis2)
 
 
 @op
+@any_dtype
 def broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Result:
     """x copied along new axes and axes of length 1          gx = Σ of g over the copies"""
     return array_module(x).broadcast_to(x, shape), lambda g: g  # backward sums over the copies
 
 
+def _check_concatenate(*xs: Array, axis: int = 0) -> None:
+    for x in xs:
+        axis_of(x, axis)
+
+
 @op
+@checked_by(_check_concatenate)
+@any_dtype
 def concatenate(xs: Sequence[Array], *, axis: int = 0) -> Result:
     """The inputs joined along an axis          each receives its part of g"""
-    xp, xs = _same_dtype(xs)
-    ends = np.cumsum([x.shape[axis] for x in xs])[:-1].tolist()
+    xp, ends = array_module(*xs), np.cumsum([x.shape[axis] for x in xs])[:-1].tolist()
     return xp.concatenate(xs, axis=axis), lambda g: xp.split(g, ends, axis=axis)
 
 
+def _check_stack(*xs: Array, axis: int = 0) -> None:
+    axis_of(xs[0][None], axis)
+
+
 @op
+@checked_by(_check_stack)
+@any_dtype
 def stack(xs: Sequence[Array], *, axis: int = 0) -> Result:
     """The inputs joined along a new axis          each receives its slice of g"""
-    xp, xs = _same_dtype(xs)
-    return xp.stack(xs, axis=axis), lambda g: [xp.take(g, i, axis=axis) for i in range(len(xs))]
-
-
-def _same_dtype(xs: Sequence[Any]) -> tuple[Any, list[Array]]:
-    """The array module, and the inputs with Python numbers as 0-d arrays of the others' dtype, to avoid promotion."""
-    first = next(x for x in xs if is_array(x))
-    xp = array_module(first)
-    return xp, [x if is_array(x) else xp.asarray(x, dtype=first.dtype) for x in xs]
+    xp, count = array_module(*xs), len(xs)
+    return xp.stack(xs, axis=axis), lambda g: [xp.take(g, i, axis=axis) for i in range(count)]
 
 
 @composite
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """x split along an axis into equal sections or at the given indices, as a list; the inverse of concatenate."""
     x = x if isinstance(x, Tensor) else Tensor(x)
-    (axis,) = axes_of(x, axis)
+    try:
+        axis = axis_of(x, axis)
+        sections = sections if isinstance(sections, int | np.integer) else [operator.index(i) for i in sections]
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"split of {x.shape} into {sections}: {error}") from None
     length = x.shape[axis]
     if isinstance(sections, int | np.integer):
         if sections < 1 or length % sections:
@@ -82,6 +96,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
 
 
 @op
+@any_dtype
 def getitem(x: Array, *, index: Any) -> Result:
     """y = x[index]          gx = 0 everywhere but gx[index] += g
 
@@ -109,9 +124,13 @@ def _selects_once(part: Any) -> bool:
 
 
 @op
+@any_dtype
 def pad(x: Array, *, widths: Sequence[tuple[int, int]], value: float = 0.0) -> Result:
     """x with widths[i] = (before, after) copies of the value around it on axis i          gx = g without them"""
     if not isinstance(widths, list | tuple) or len(widths) != x.ndim or any(np.shape(w) != (2,) for w in widths):
         raise ValueError(f"expected a pair of widths for each of {x.ndim} axes, given {widths}")
+    with np.errstate(invalid="ignore"):  # nan as an integer
+        if x.dtype.kind != "f" and np.asarray(value).astype(x.dtype) != value:
+            raise TypeError(f"{x.dtype} cannot hold the value {value}: convert x with .astype")
     inside = tuple(slice(before, before + size) for (before, _), size in zip(widths, x.shape, strict=True))
     return array_module(x).pad(x, widths, constant_values=value), lambda g: g[inside]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from autograd.backend import Array, array_module
 from autograd.ops.nn import masked_softmax, require_mask
-from autograd.ops.reduce import axes_of
+from autograd.ops.reduce import axis_of
 from autograd.registry import checked_by
 from autograd.tape import Result, op
 
 
 def _check_softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> None:
-    axes_of(x, axis)
+    axis_of(x, axis)
     if mask is not None:
         require_mask(mask)
         if mask.ndim > x.ndim or any(a not in (1, b) for a, b in zip(mask.shape[::-1], x.shape[::-1], strict=False)):
@@ -30,7 +30,7 @@ def softmax(x: Array, *, axis: int = -1, mask: Array | None = None) -> Result:
 @op
 def log_softmax(x: Array, *, axis: int = -1) -> Result:
     """y = x − log Σ eˣ          gx = g − eʸ Σ g"""
-    xp, (axis,) = array_module(x), axes_of(x, axis)
+    xp, axis = array_module(x), axis_of(x, axis)
     if x.shape[axis] == 0:
         return x, lambda g: g
     y = x - x.max(axis=axis, keepdims=True)

@@ -79,14 +79,15 @@ def mab(self: MAB, X: Tensor, Y: Tensor, mask: Array | None = None, mask_x: Arra
     adds_queries = self.style.residual == "query"
     A, output = attend(self.attention, x, y, mask, adds_queries)
     R = None if adds_queries else self.skip(X)
-    parts: tuple[Any, Any, Any] = self.norm_h, self.norm_out, self.rff
-    first, second, ff = parts
+    parts: tuple[Any, ...] = self.norm_h, self.norm_out, self.rff, self.norm_rff
+    first, second, ff, inner = parts
     fits_kernel = self.attention.d <= norm.WIDEST or not on_gpu(X.data)
-    standard = type(first) is LayerNorm and type(second) is LayerNorm and type(ff) is rFF and _unmodified(*ff.layers)
-    if not (standard and fits_kernel and len(ff.layers) == 1):
+    post_norm = type(first) is LayerNorm and type(second) is LayerNorm and type(inner) is Identity
+    one_layer = type(ff) is rFF and len(ff.layers) == 1 and _unmodified(*ff.layers)
+    if not (post_norm and one_layer and fits_kernel):
         H = A if isinstance(output, Identity) else output(A)
         H = first(H if R is None else R + H, mask_x)
-        return second(H + ff.forward(H, mask_x), mask_x)
+        return second(H + ff.forward(inner(H, mask_x)), mask_x)
     eps, affine = first.eps, (first.gamma, first.beta)
     if R is None:
         H = first(A)

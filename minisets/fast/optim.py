@@ -21,6 +21,7 @@ from autograd.kernels.adam import adam
 from autograd.kernels.registry import DTYPES
 from autograd.threads import parallel_map
 from minisets.optim import SGD, Adam, Optimizer
+from minisets.optim.optimizers import on_parameters_device
 
 
 @dataclass
@@ -76,6 +77,7 @@ def serves(self: Optimizer) -> bool:
 
 
 @form_of(Optimizer, "step", serves=serves)
+@on_parameters_device
 def step(self: Optimizer) -> None:
     self.check_parameters()
     flat = flat_buffers(self)

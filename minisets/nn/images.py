@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Tensor, batch_norm, conv2d, relu
+from autograd import Tensor, backend, batch_norm, conv2d, relu
 from autograd.ops.images import moments, pair
 from minisets.checks import positive_int
 from minisets.nn import init
@@ -31,7 +31,8 @@ class BatchNorm(Module):
     def forward(self, X: Any) -> Tensor:
         X = tensor_like(X, self.gamma)
         if self.training:
-            statistics = moments(X.data, self.axis)
+            with backend.device_guard(X.data):
+                statistics = moments(X.data, self.axis)
         else:
             statistics = self.running_mean.data, self.running_variance.data
         Y = batch_norm(
@@ -43,9 +44,10 @@ class BatchNorm(Module):
 
     def update_running(self, mean: Any, variance: Any, n: int) -> None:
         """Move the running statistics toward those of a batch with n values per channel."""
-        for running, batch in ((self.running_mean, mean), (self.running_variance, variance * (n / max(n - 1, 1)))):
-            running.data *= 1 - self.momentum
-            running.data += self.momentum * batch
+        with backend.device_guard(mean):
+            for running, batch in ((self.running_mean, mean), (self.running_variance, variance * (n / max(n - 1, 1)))):
+                running.data *= 1 - self.momentum
+                running.data += self.momentum * batch
 
 
 class Conv2d(Module):

@@ -22,8 +22,9 @@ def clip_grad_norm(parameters: Iterable[Tensor], limit: float) -> Array:
     if not gradients:
         return np.zeros(())
     xp = backend.array_module(*gradients)
-    norm = xp.sqrt(sum(xp.square(g, dtype="float64").sum() for g in gradients))  # 1e20² overflows float32
-    scale = xp.minimum(limit / xp.maximum(norm, 1e-30), 1)  # no division by 0 if all gradients are 0
-    for g in gradients:
-        g *= scale
+    with backend.device_guard(*gradients):
+        norm = xp.sqrt(sum(xp.square(g, dtype="float64").sum() for g in gradients))  # 1e20² overflows float32
+        scale = xp.minimum(limit / xp.maximum(norm, 1e-30), 1)  # no division by 0 if all gradients are 0
+        for g in gradients:
+            g *= scale
     return norm

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +11,19 @@ from autograd import Tensor, backend
 from autograd.backend import Array
 from minisets.checks import check_fraction, check_nonnegative, check_positive
 from minisets.state_dict import match_state, overwrite
+
+Step = Callable[["Optimizer"], None]
+
+
+def on_parameters_device(step: Step) -> Step:
+    """A step during which the GPU of the parameters is the current one."""
+
+    @functools.wraps(step)
+    def guarded(self: Optimizer) -> None:
+        with backend.device_guard(self.parameters[0].data):
+            step(self)
+
+    return guarded
 
 
 class Optimizer:
@@ -33,16 +47,18 @@ class Optimizer:
         check_nonnegative(weight_decay=weight_decay)
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
         self.steps = np.zeros(len(self.parameters), dtype="int64")  # taken by each parameter
-        self.buffers = {
-            name: [backend.array_module(p.data).zeros_like(p.data) for p in self.parameters]
-            for name in self.buffer_names
-        }
+        with backend.device_guard(self.parameters[0].data):
+            self.buffers = {
+                name: [backend.array_module(p.data).zeros_like(p.data) for p in self.parameters]
+                for name in self.buffer_names
+            }
 
     def zero_grad(self) -> None:
         """Clear the gradients, before the next backward pass adds to them."""
         for p in self.parameters:
             p.grad = None
 
+    @on_parameters_device
     def step(self) -> None:
         """Update every parameter that has a gradient, in place."""
         self.check_parameters()

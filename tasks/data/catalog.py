@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from tasks.data.locations import DataError, data_folder, locate
+from tasks.data.checksums import checksum
+from tasks.data.locations import LIMIT_BYTES, DataError, data_folder, locate
+from tasks.harness.errors import as_usage_error, printable, warn
+
+FIRST_BYTES = {".zip": ("a zip archive", b"PK"), ".gz": ("a gzip archive", b"\x1f\x8b")}  # by the end of the name
 
 
 @dataclass(frozen=True)
@@ -14,6 +19,7 @@ class Published:
     path: str
     url: str  # "" if it cannot be downloaded automatically: then `DataSet.instructions` says how to get it
     size: int | None = None
+    most: int = LIMIT_BYTES  # bytes that are accepted where the size is not known
     md5: str = ""
     sha256: str = ""
     unpacks_to: str = ""  # the folder in the archive; "" if trainers read the file as it is
@@ -21,6 +27,31 @@ class Published:
     @property
     def name(self) -> str:
         return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def checksum(self) -> tuple[str, str]:
+        """The kind and value of the strongest checksum; the value is "" if none is published."""
+        return ("sha256", self.sha256) if self.sha256 else ("md5", self.md5)
+
+    def mismatch(self, path: Path) -> str:
+        """How a file differs from the published one: in its first bytes, size or checksum; "" if it does not.
+
+        The checksum is computed once, as long as the size and the time of the file stay the same.
+        """
+        with as_usage_error(f"cannot read {path}"):
+            if not path.is_file():
+                return "it is not a file"
+            size = path.stat().st_size
+            with open(path, "rb") as file:
+                start = file.read(40)
+        archive, first = FIRST_BYTES.get(Path(self.path).suffix, ("", b""))
+        if not start.startswith(first):
+            return f"it is not {archive}, but begins with '{printable(start.decode('latin-1'))}'"
+        if self.size is not None and size != self.size:
+            return f"it has {size:,} bytes instead of {self.size:,}"
+        kind, expected = self.checksum
+        found = checksum(path, kind) if expected else ""
+        return f"its {kind} is {found} instead of {expected}" if found != expected else ""
 
 
 @dataclass(frozen=True)
@@ -37,8 +68,16 @@ class DataSet:
         """Whether every part exists; `minisets data check` also verifies the contents."""
         return all(locate(*alternatives) for alternatives in self.needs)
 
+    def published(self, path: Path) -> Published | None:
+        """What was published under the name of this file; None for what has no published form, such as a folder."""
+        return next((file for file in self.files if data_folder() / file.path == path), None)
+
     def require(self) -> None:
-        """DataError if a part is missing: where it should be, and what to do."""
+        """DataError if a part is missing: where it should be, and what to do.
+
+        A file with a known checksum is verified.  Another file may be an archive packed again, which is as good: it is
+        used, and a warning says so.
+        """
         missing = [" or ".join(alternatives) for alternatives in self.needs if not locate(*alternatives)]
         if missing:
             raise DataError(
@@ -46,6 +85,10 @@ class DataSet:
                 f"minisets data fetch {self.name} downloads it or explains how to get it, MINISETS_DATA sets another "
                 "folder, and --data synthetic uses a stand-in"
             )
+        for path in {locate(*alternatives): None for alternatives in self.needs}:
+            source = self.published(path)
+            if source and (problem := source.mismatch(path)):
+                warn(f"{path} is not the published file: {problem}; minisets data check {self.name} reads all of it")
 
 
 _OMNIGLOT = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python"
@@ -65,12 +108,14 @@ DATA_SETS = {
                 Published(
                     "omniglot/images_background.zip",
                     f"{_OMNIGLOT}/images_background.zip",
+                    most=2**26,
                     md5="68d2efa1b9178cc56df9314c21c6e718",
                     sha256="ad41ab679c8b5d90b271ef46be6987cc81211774a695c29dcc5367b2b26ee640",
                 ),
                 Published(
                     "omniglot/images_evaluation.zip",
                     f"{_OMNIGLOT}/images_evaluation.zip",
+                    most=2**26,
                     md5="6b91aef0f799c5bb55b94e3f2daec811",
                     sha256="1f61a8f3366785b057fc117d9228e78a16e3d976c8953b2a10fcc74cf0609cee",
                 ),
@@ -119,6 +164,7 @@ DATA_SETS = {
                 Published(
                     "modelnet40_ply_hdf5_2048.zip",
                     f"{_SHAPENET}/modelnet40_ply_hdf5_2048.zip",
+                    most=2**30,
                     md5="c9ab8e6dfb16f67afdab25e155c79e59",
                     unpacks_to="modelnet40_ply_hdf5_2048",
                 ),
@@ -132,6 +178,7 @@ DATA_SETS = {
                 Published(
                     "modelnet40_normal_resampled.zip",
                     f"{_SHAPENET}/modelnet40_normal_resampled.zip",
+                    most=2**32,
                     unpacks_to="modelnet40_normal_resampled",
                 ),
             ),
@@ -144,6 +191,7 @@ DATA_SETS = {
                 Published(
                     "ModelNet40.zip",
                     "http://modelnet.cs.princeton.edu/ModelNet40.zip",
+                    most=2**32,
                     md5="79bcee68fdf02f581938ba15f4cdca51",
                     unpacks_to="ModelNet40",
                 ),
@@ -151,17 +199,3 @@ DATA_SETS = {
         ),
     )
 }
-
-# What `minisets data check` expects: the number of matching files in a folder or zip archive, or the bytes of a file.
-COUNTS = {
-    "omniglot/images_background": ("*/*/*.png", 964 * 20),
-    "omniglot/images_background.zip": ("*/*/*.png", 964 * 20),
-    "omniglot/images_evaluation": ("*/*/*.png", 659 * 20),
-    "omniglot/images_evaluation.zip": ("*/*/*.png", 659 * 20),
-    "celeba/img_align_celeba": ("*.jpg", 202_599),
-    "celeba/img_align_celeba.zip": ("*.jpg", 202_599),
-    "modelnet40_ply_hdf5_2048": ("*.h5", 7),
-    "modelnet40_normal_resampled": ("*/*.txt", 12_311),
-    "ModelNet40": ("*/*/*.off", 12_311),
-}
-SIZES = {"cifar-100-binary/train.bin": 50_000 * 3_074, "cifar-100-binary/test.bin": 10_000 * 3_074}

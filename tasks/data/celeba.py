@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,11 +21,16 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from minisets.files import DamagedFile
 from tasks.data.array_cache import cached_array
+from tasks.data.counts import COMPLETE, warn_unless_complete
+from tasks.data.images import decode_image
 from tasks.data.locations import DataError, data_folder, locate
-from tasks.harness.errors import as_usage_error
+from tasks.data.reading import excerpt, open_file, read_file
 
-LIST_BYTES = 100 * 2**20  # the attribute list has 26 MB
+IMAGES, ATTRIBUTES = COMPLETE["celeba", "all"].values()
+LIST_BYTES = 32 * 2**20  # the attribute list has 26 MB
+ZIP_BYTES = 2 * 2**30  # the archive of all images has 1.4 GB
 JPEG_BYTES = 2**20  # a photograph has about 7 kB
 SIDES = (16, 1_024)  # the smallest and largest side of an image, in pixels
 
@@ -47,6 +50,7 @@ def load() -> Faces:
     folder = data_folder() / "celeba"
     files, names, attributes = read_attributes(folder / "list_attr_celeba.txt")
     split = read_splits(folder / "list_eval_partition.txt", files)
+    warn_unless_complete("celeba", "all", folder, images=len(files), attributes=len(names))
 
     def images(indices: np.ndarray, size: int) -> np.ndarray:
         return load_images([files[i] for i in indices], size)
@@ -61,11 +65,11 @@ def read_attributes(path: Path) -> tuple[list[str], tuple[str, ...], np.ndarray]
     """The file names, the attribute names, and which file has which attribute: (files, attributes) of bool."""
     count, header, *rows = _lines(path, at_least=2)
     names = tuple(header.split())
-    if not count.strip().isdigit() or len(count.strip()) > 9:
-        raise DataError(f"{path}, line 1: expected the number of images, found {_excerpt(count)}")
-    if len(names) < 2 or len({*names}) < len(names):
+    if not re.fullmatch(r"[ \t]*[0-9]{1,9}[ \t\r]*", count):
+        raise DataError(f"{path}, line 1: expected the number of images, found {excerpt(count)}")
+    if not 2 <= len(names) <= ATTRIBUTES or len({*names}) < len(names):
         raise DataError(
-            f"{path}, line 2: expected the names of two or more different attributes, found {_excerpt(header)}"
+            f"{path}, line 2: expected the names of 2 to {ATTRIBUTES} different attributes, found {excerpt(header)}"
         )
     if int(count) != len(rows):
         raise DataError(f"{path}: line 1 announces {int(count):,} images, but {len(rows):,} follow; is it complete?")
@@ -91,19 +95,16 @@ def read_splits(path: Path, files: list[str]) -> np.ndarray:
 
 def _lines(path: Path, at_least: int) -> list[str]:
     """The lines of a file, without empty lines at its end."""
-    with as_usage_error(f"cannot read {path}"):
-        if path.stat().st_size > LIST_BYTES:
-            raise DataError(
-                f"{path} has {path.stat().st_size:,} bytes, far more than this list should have; is it another file?"
-            )
-        text = path.read_bytes()
     try:
-        lines = text.decode("ascii").rstrip().split("\n")
+        text = read_file(path, LIST_BYTES).decode("ascii").rstrip()
     except UnicodeDecodeError:
         raise DataError(f"{path} is not a CelebA list: it is not plain text") from None
-    if len(lines) < at_least or lines == [""]:
+    count = text.count("\n") + 1 if text else 0
+    if count < max(at_least, 1):
         raise DataError(f"{path} is not a CelebA list: it ends before the first image")
-    return lines
+    if count > IMAGES + at_least:
+        raise DataError(f"{path} is not a CelebA list: it has {count:,} lines for {IMAGES:,} images")
+    return text.split("\n")
 
 
 def _rows(path: Path, rows: list[str], first: int, values: str, expected: str) -> tuple[list[str], list[str]]:
@@ -111,15 +112,11 @@ def _rows(path: Path, rows: list[str], first: int, values: str, expected: str) -
     matches = list(map(re.compile(rf"(\d{{1,9}}\.jpg){values}[ \t\r]*").fullmatch, rows))
     if None in matches:
         i = matches.index(None)
-        raise DataError(f"{path}, line {first + i}: expected {expected}, found {_excerpt(rows[i])}")
+        raise DataError(f"{path}, line {first + i}: expected {expected}, found {excerpt(rows[i])}")
     names, found = [match[1] for match in matches], [match[2] for match in matches]
     if len({*names}) < len(names):
         raise DataError(f"{path} lists the same image twice")
     return names, found
-
-
-def _excerpt(line: str) -> str:
-    return repr(line if len(line) <= 60 else line[:60] + "…")
 
 
 # ---- the images ---------------------------------------------------------------------------------------------------
@@ -130,33 +127,35 @@ def load_images(files: list[str], size: int) -> np.ndarray:
     source = locate("celeba/img_align_celeba", "celeba/img_align_celeba.zip")
     if source is None:
         raise DataError(f"there is no celeba/img_align_celeba or celeba/img_align_celeba.zip in {data_folder()}")
+    sources = [source]
+    if source.is_dir():
+        sources = [source / name for name in files]  # so that an image that is replaced is decoded again
+        missing = [path.name for path in sources if not path.is_file()]
+        if missing:
+            raise _incomplete(source, missing)
     key = hashlib.sha256("\n".join(files).encode()).hexdigest()[:12]
     shape = (len(files), 3, size, size)
-    return cached_array(f"celeba-{size}-{key}", [source], shape, "uint8", _decode(files, size, source))
+    return cached_array(f"celeba-{size}-{key}", sources, shape, "uint8", _decode(files, size, source))
+
+
+def _incomplete(source: Path, missing: list[str]) -> DataError:
+    many = f"{missing[0]} is" if len(missing) == 1 else f"{missing[0]} and {len(missing) - 1:,} other images are"
+    return DataError(f"{many} in the attribute list but not in {source}; is that complete?")
 
 
 def _decode(files: list[str], size: int, source: Path) -> Iterator[np.ndarray]:
-    with _image_reader(source) as read, warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
+    with _image_reader(source) as read:
         for name in files:
-            content = read(name)
-            if len(content) > JPEG_BYTES:
-                raise DataError(
-                    f"{name} in {source} has more than {JPEG_BYTES:,} bytes; CelebA images have about 7,000"
-                )
             try:
-                pixels = crop_and_resize(content, size)
-            except Exception as error:  # Pillow raises many kinds of errors for bad files
+                yield crop_and_resize(read(name), size)
+            except DamagedFile as error:
                 raise DataError(f"{name} in {source} is damaged or not a CelebA image: {error}") from None
-            yield pixels
 
 
 def crop_and_resize(jpeg: bytes, size: int) -> np.ndarray:
-    """The central square of an image, resized: (3, size, size) of uint8."""
-    image = Image.open(io.BytesIO(jpeg), formats=("JPEG",))  # reads only the header
+    """The central square of an image, resized: (3, size, size) of uint8; DamagedFile if it is not an image."""
+    image = decode_image(jpeg, "JPEG", SIDES, ("RGB", "L", "CMYK"))
     w, h = image.size
-    if min(w, h) < SIDES[0] or max(w, h) > SIDES[1]:
-        raise ValueError(f"it has {w} × {h} pixels; expected sides of {SIDES[0]} to {SIDES[1]:,}")
     side = min(w, h)
     left, top = (w - side) // 2, (h - side) // 2
     box = (left, top, left + side, top + side)
@@ -167,20 +166,25 @@ def crop_and_resize(jpeg: bytes, size: int) -> np.ndarray:
 @contextlib.contextmanager
 def _image_reader(source: Path) -> Iterator[Callable[[str], bytes]]:
     """A function that reads the bytes of an image, given its file name, from the folder or the zip archive."""
-    with contextlib.ExitStack() as stack:
-        if not source.is_dir():
-            try:
-                archive = stack.enter_context(zipfile.ZipFile(source))
-            except (OSError, ValueError, zipfile.BadZipFile) as error:
-                raise DataError(f"cannot read {source}: {error}") from None
+    if source.is_dir():
+        yield lambda name: read_file(source / name, JPEG_BYTES)
+        return
+    with open_file(source, ZIP_BYTES) as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except Exception:  # zipfile raises many kinds of errors for damaged archives, some with long quotations
+            raise DataError(f"{source} is damaged or not a zip archive; download it again") from None
 
         def read(name: str) -> bytes:
             try:
-                with open(source / name, "rb") if source.is_dir() else archive.open(f"{source.stem}/{name}") as file:
-                    return file.read(JPEG_BYTES + 1)
-            except (FileNotFoundError, KeyError):
-                raise DataError(f"{name} is in the attribute list but not in {source}; is that complete?") from None
-            except Exception as error:  # zipfile raises many kinds of errors for damaged archives
-                raise DataError(f"cannot read {name} in {source}: {error}") from None
+                with archive.open(f"{source.stem}/{name}") as member:
+                    content = member.read(JPEG_BYTES + 1)  # to its end, where the checksum is compared
+            except KeyError:
+                raise _incomplete(source, [name]) from None
+            except Exception:
+                raise DataError(f"{source} is damaged: {name} in it cannot be read; download it again") from None
+            if len(content) > JPEG_BYTES:
+                raise DamagedFile(f"it has more than {JPEG_BYTES:,} bytes")
+            return content
 
         yield read

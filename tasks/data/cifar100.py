@@ -44,16 +44,21 @@ def load(split: str) -> Images:
 
 def _from_archive(archive: Path, name: str) -> Images:
     """The images in a file of the archive, read without unpacking it."""
+    source, content = f"{name} in {archive}", None
     with as_usage_error(f"cannot read {archive}"), as_data_error(archive):
-        for member in members(archive):
-            if member.name.removeprefix("./") == name and not member.unsupported and not member.is_folder:
-                _require_size(f"{name} in {archive}", member.size)
-                with member.open() as file:
-                    content = file.read(member.size)
-                if len(content) < member.size:
-                    raise EOFError(f"{name} is truncated")
-                return _images(f"{name} in {archive}", np.frombuffer(content, np.uint8))
-    raise DataError(f"{archive} contains no {name}; it is not the expected file")
+        for member in members(archive):  # to the end, where gzip has its checksum
+            if member.name.removeprefix("./") != name or member.unsupported or member.is_folder:
+                continue
+            if content is not None:
+                raise DataError(f"{archive} contains {name} twice; it is not the expected file")
+            _require_size(source, member.size)
+            content, filled = np.empty(member.size, np.uint8), 0
+            for block in member.blocks():
+                content[filled : filled + len(block)] = np.frombuffer(block, np.uint8)
+                filled += len(block)
+    if content is None:
+        raise DataError(f"{archive} contains no {name}; it is not the expected file")
+    return _images(source, content)
 
 
 def _require_size(source: object, size: int) -> None:
@@ -63,6 +68,18 @@ def _require_size(source: object, size: int) -> None:
         )
     if size > MAX_IMAGES * RECORD:
         raise DataError(f"{source} has {size:,} bytes, more than all {MAX_IMAGES:,} images of CIFAR-100 have")
+
+
+def shortfall(split: str, images: Images) -> str:
+    """How the images differ in number from those of CIFAR-100, in words; "" if they do not."""
+    counts = np.bincount(images.labels, minlength=CLASSES)
+    if (counts == PER_CLASS[split]).all():
+        return ""
+    least, most = counts.min(), counts.max()
+    return (
+        f"{len(images.labels):,} images, from {least:,} to {most:,} of a class; "
+        f"CIFAR-100 has {CLASSES * PER_CLASS[split]:,}, {PER_CLASS[split]} of each class"
+    )
 
 
 def _images(source: object, content: np.ndarray) -> Images:

@@ -10,13 +10,13 @@ under the names that `list` shows; `fetch` unpacks an archive that it finds inst
 
 from __future__ import annotations
 
-import zipfile
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable
+from pathlib import Path
 
-from tasks.data import catalog, download
+from tasks.data import checks, download
 from tasks.data.catalog import DATA_SETS, DataSet, Published
 from tasks.data.locations import DataError, data_folder, locate
-from tasks.data.unpack import LIMIT_BYTES, as_data_error, unpack
+from tasks.data.unpack import unpack
 from tasks.harness.errors import UsageError, as_usage_error
 from tasks.harness.parser import Parser, hint
 from tasks.harness.run import report
@@ -77,27 +77,28 @@ def fetch(data: DataSet) -> None:
             report(f"{source.unpacks_to or source.path} is already in {data_folder()}")
         else:
             _fetch_file(data, source)
+    if not data.is_present():
+        raise DataError(f"{data.title} is incomplete; {_advice(data)}")
     report(f"{data.title} is present; minisets data check {data.name} verifies that it is complete")
 
 
 def _fetch_file(data: DataSet, source: Published) -> None:
     path = data_folder() / source.path
-    downloaded = not path.exists()
-    if downloaded and not source.url:
-        names = ", ".join(file.name for file in data.files)
-        raise DataError(
-            f"{source.name} cannot be fetched: {data.instructions}, and put {names} into the folder {path.parent}"
-        )
-    if downloaded:
-        report(f"{source.url} -> {path}")
-        download.download(source, path)
-        verified = "the checksum matches" if source.sha256 or source.md5 else "no checksum is published"
-        report(f"  {path.stat().st_size:,} bytes, {verified}")
-    elif problem := download.checksum_error(source, path):
+    problem = source.mismatch(path) if path.exists() else ""
+    replace = problem and source.url and not source.checksum[1]  # a web page saved in place of the archive, for example
+    if problem and not replace:
         raise DataError(f"{path} is not the published file: {problem}; remove it, then fetch {data.name} again")
+    needed = replace or not path.exists()
+    if needed and not source.url:
+        raise DataError(f"{source.name} cannot be fetched: {_instructions(data)}")
+    if needed:
+        report(f"{source.url} -> {path}{f', which is replaced: {problem}' if replace else ''}")
+        download.download(source, path)
+        verified = "the checksum matches" if source.checksum[1] else "no checksum is published"
+        report(f"  {path.stat().st_size:,} bytes, {verified}")
     if source.unpacks_to:
         _unpack(path, data_folder() / source.unpacks_to)
-        if downloaded:  # an archive that the user put there is kept
+        if needed:  # an archive that the user put there is kept
             path.unlink()
 
 
@@ -119,51 +120,53 @@ def _unpack(archive: Path, into: Path) -> None:
 
 
 def check(data: DataSet) -> None:
-    """Report the state of each part; DataError if one is missing or wrong."""
-    complete = True
-    for alternatives in data.needs:
-        path = locate(*alternatives)
-        text, good = _verify(data, path) if path else (f"{alternatives[0]}: missing from {data_folder()}", False)
+    """Report the state of each part and what was verified; DataError if one is missing or wrong."""
+    complete, bad = True, []
+    for path in {locate(*alternatives) or alternatives[0]: None for alternatives in data.needs}:
+        there = isinstance(path, Path)
+        text, good = _verify(data, path) if there else (f"{path}: missing from {data_folder()}", False)
         report(f"{'ok ' if good else 'BAD'} {text}")
         complete &= good
+        if there and not good:
+            bad.append(path)
     if not complete:
-        archives = [file.name for file in data.files if file.unpacks_to and (data_folder() / file.path).exists()]
-        more = f" ({', '.join(archives)} is present but not unpacked)" if archives else ""
-        raise DataError(
-            f"{data.title} is missing, incomplete or damaged; minisets data fetch {data.name} downloads it{more}"
-        )
+        raise DataError(f"{data.title} is missing, incomplete or damaged; {_advice(data, bad)}")
 
 
 def _verify(data: DataSet, path: Path) -> tuple[str, bool]:
     """The state of a file or folder in words, and whether it is as expected."""
-    name = path.relative_to(data_folder()).as_posix()
-    source = next((file for file in data.files if file.path == name), None)
-    problem = download.checksum_error(source, path) if source and path.is_file() else "it has no published checksum"
-    if not problem:
-        return f"{path}: the published file, its checksum matches", True
-    if name in catalog.SIZES:
-        size, expected = path.stat().st_size, catalog.SIZES[name]
-        return f"{path}: {size:,} bytes, {expected:,} expected", size == expected
-    if name not in catalog.COUNTS:
-        return f"{path}: {f'not the published file: {problem}' if source else problem}", source is None
-    pattern, expected = catalog.COUNTS[name]
-    if path.is_dir():
-        count = sum(1 for file in path.glob(pattern) if file.is_file())
-        return f"{path}: a folder with {count:,} files {pattern}, {expected:,} expected", count == expected
+    source = data.published(path)
+    problem = source.mismatch(path) if source else ""
+    if source and source.checksum[1] and not problem:
+        return f"{path}: the published file, its {source.checksum[0]} matches", True
+    read = checks.READERS.get(path.relative_to(data_folder()).as_posix())
+    if read is None:
+        return f"{path}: {problem or 'nothing is known that it could be compared with'}", False
     try:
-        count = _count_files(path, pattern)
+        found = read(path)
     except DataError as error:
         return str(error), False
-    text = f"{path}: {count:,} files {pattern}, {expected:,} expected, all readable; not the published file itself"
-    return text, count == expected
+    return f"{path}: all of it could be read, {found}{f'; not the published file: {problem}' if problem else ''}", True
 
 
-def _count_files(path: Path, pattern: str) -> int:
-    """The number of files in a zip archive that match, after reading each to verify its checksum."""
-    with as_data_error(path), zipfile.ZipFile(path) as archive:
-        if sum(info.file_size for info in archive.infolist()) > LIMIT_BYTES:
-            raise DataError(f"{path} unpacks to more than {LIMIT_BYTES:,} bytes; it is not the data set")
-        damaged = archive.testzip()
-        if damaged:
-            raise DataError(f"{path} is damaged: {damaged} cannot be read")
-        return sum(PurePosixPath(name).match(pattern) for name in archive.namelist())
+# ---- what to do -----------------------------------------------------------------------------------------------------
+
+
+def _advice(data: DataSet, bad: Iterable[Path] = ()) -> str:
+    """What helps if these parts are bad, or if a part is missing: `fetch` leaves alone what is there."""
+    folders = {data_folder() / file.unpacks_to for file in data.files if file.unpacks_to}
+    remove = {next((folder for folder in folders if folder in path.parents), path): None for path in bad}
+    remove |= {folder: None for folder in sorted(folders) if folder.exists() and not data.is_present()}
+    paths = " and ".join(map(str, remove))
+    if not all(file.url for file in data.files):
+        return (f"remove {paths} and get it again: " if remove else "") + _instructions(data)
+    return (
+        f"remove {paths}, then minisets data fetch {data.name}"
+        if remove
+        else f"minisets data fetch {data.name} gets it"
+    )
+
+
+def _instructions(data: DataSet) -> str:
+    folder = (data_folder() / data.files[0].path).parent
+    return f"{data.instructions}, and put {', '.join(file.name for file in data.files)} into the folder {folder}"

@@ -6,30 +6,33 @@ only if its size and checksum are right.
 
 from __future__ import annotations
 
-import hashlib
-import http.client
+import http
 import os
 import re
-import ssl
 import sys
 import time
 import urllib.error
-import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tqdm import tqdm
 
+from minisets.files import sync_folder
 from tasks.data.catalog import Published
+from tasks.data.connection import Progress, TooSlow, open_url
 from tasks.data.locations import DataError, lock
-from tasks.data.unpack import LIMIT_BYTES
-from tasks.harness.errors import as_usage_error
+from tasks.harness.errors import UsageError, as_usage_error, printable
 
 ATTEMPTS = 5  # in a row without a single new byte
 TIMEOUT = 30.0  # seconds without a byte before a connection counts as broken
+WINDOW, LEAST = 120.0, 480 * 2**10  # seconds, and the new bytes that each such time must bring: 4 kB per second
 BACKOFF = 1.0  # seconds before the second attempt, doubled before each further one
-CONNECTION_ERRORS = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
 TEMPORARY = (429, 500, 502, 503, 504)  # HTTP status codes that are worth another attempt
+
+
+class Broken(Exception):
+    """A connection that failed, or a server that broke the rules of HTTP: worth another attempt."""
 
 
 def progress_bar(title: str, total: int | None, initial: int = 0) -> tqdm:
@@ -49,66 +52,103 @@ def download(source: Published, path: Path) -> None:
                 _receive_all(source, file)
                 file.flush()
                 os.fsync(file.fileno())
-                problem = checksum_error(source, partial)
+                problem = source.mismatch(partial)
                 if problem:
                     _restart(file)
                     raise DataError(f"{source.url} sent a file that is not the published one: {problem}; removed it")
                 os.replace(partial, path)
+                sync_folder(path.parent)
             finally:
                 if not file.tell():
                     partial.unlink(missing_ok=True)
 
 
 def _receive_all(source: Published, file: BinaryIO) -> None:
-    """Reconnect until the file is complete, or until ATTEMPTS connections in a row brought nothing."""
-    failures, before = 0, file.tell()
-    while not _receive(source, file):
-        failures = 0 if file.tell() > before else failures + 1
-        before = file.tell()
-        if failures == ATTEMPTS:
-            raise DataError(f"{source.url} failed {ATTEMPTS} times in a row; {_kept(file)}")
-        time.sleep(BACKOFF * 2**failures)
+    """Reconnect until the file is complete, as long as there is progress."""
+    progress = Progress(file.tell(), WINDOW, LEAST)
+    failures, before = 0, progress.furthest
+    try:
+        while not _receive(source, file, progress):
+            failures = 0 if progress.furthest > before else failures + 1
+            before = progress.furthest
+            if failures == ATTEMPTS:
+                raise DataError(f"{source.url} failed {ATTEMPTS} times in a row; {_kept(file)}")
+            time.sleep(BACKOFF * 2**failures)
+            progress.check()
+    except TooSlow as error:
+        raise DataError(f"{source.url} {error}; {_kept(file)}") from None
 
 
-def _receive(source: Published, file: BinaryIO) -> bool:
+def _receive(source: Published, file: BinaryIO, progress: Progress) -> bool:
     """Append what one connection sends; False if the file is not complete yet."""
     received = file.tell()
-    request = urllib.request.Request(source.url, headers={"User-Agent": "minisets", "Accept-Encoding": "identity"})
+    headers = {"User-Agent": "minisets", "Accept-Encoding": "identity"}
     if received:
-        request.add_header("Range", f"bytes={received}-")
+        headers["Range"] = f"bytes={received}-"
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
-            return _append(source, file, response)
+        with _connect(source.url, headers, progress) as response:
+            return _append(source, file, response, progress)
     except urllib.error.HTTPError as error:
+        with error:
+            total = _number(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
         if error.code == 416:  # range not satisfiable: we have all bytes, or those of another file
-            total = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
-            return (int(total[1]) if total else source.size) == received or _restart(file)
+            return (source.size if total is None else total) == received or _restart(file)
         if error.code in TEMPORARY:
             return False
-        raise DataError(f"{source.url} responds {error.code} {error.reason}; {_kept(file)}") from None
+        known = {status.value: f" {status.phrase}" for status in http.HTTPStatus}  # the server's own words may be any
+        raise DataError(f"{source.url} responds {error.code}{known.get(error.code, '')}; {_kept(file)}") from None
     except urllib.error.URLError as error:
-        raise DataError(f"cannot reach {source.url}: {error.reason}; {_kept(file)}") from None
-    except CONNECTION_ERRORS:
+        raise DataError(f"cannot reach {source.url}: {printable(error.reason)}; {_kept(file)}") from None
+    except Broken:
         return False
 
 
-def _append(source: Published, file: BinaryIO, response: Any) -> bool:
-    start = _first_byte(response)
+def _connect(url: str, headers: dict[str, str], progress: Progress) -> Any:
+    try:
+        return open_url(url, headers, progress, TIMEOUT)
+    except (UsageError, TooSlow, urllib.error.URLError):
+        raise
+    except Exception as error:  # http.client fails in a dozen ways when a server breaks the rules
+        raise Broken from error
+
+
+def _blocks(response: Any) -> Iterator[bytes]:
+    """The body of a response, as it arrives."""
+    while True:
+        try:
+            block = response.read1(2**16)
+            if response.chunked and (response.chunk_left or 0) < 0:
+                raise ValueError("a chunk of negative size")
+        except TooSlow:
+            raise
+        except Exception as error:
+            raise Broken from error
+        if not block:
+            return
+        yield block
+
+
+def _append(source: Published, file: BinaryIO, response: Any, progress: Progress) -> bool:
+    start = 0 if response.status != 206 else _number(r"bytes (\d+)-.*", response.headers.get("Content-Range", ""))
     if start != file.tell():
         _restart(file)
         if start != 0:
             return False
-    length = response.headers.get("Content-Length", "")
-    total = start + int(length) if length.isdecimal() else source.size
-    limit = source.size or min(total or LIMIT_BYTES, LIMIT_BYTES)
+    announced = response.headers.get("Content-Length")
+    length = _number(r"(\d+)", announced or "")
+    if length is None and announced is not None:
+        raise Broken(f"a length of {printable(announced)}")
+    total = source.size if length is None else start + length
+    limit = source.size or min(total or source.most, source.most)
     with progress_bar(source.name, total, start) as bar:
-        while block := response.read(2**16):
+        for block in _blocks(response):
             file.write(block)
+            progress.advance(file.tell())
             bar.update(len(block))
-            if file.tell() > limit:
+            if max(file.tell(), total or 0) > limit:
                 _restart(file)
-                raise DataError(f"{source.url} sends more than the expected {limit:,} bytes")
-    return total is None or file.tell() >= total  # http.client does not report a connection that closes early
+                raise DataError(f"{source.url} sends more than the expected {limit:,} bytes; removed them")
+    return file.tell() >= (total or 1)  # http.client does not report a connection that closes early
 
 
 def _restart(file: BinaryIO) -> bool:
@@ -118,26 +158,12 @@ def _restart(file: BinaryIO) -> bool:
     return False
 
 
-def _first_byte(response: Any) -> int:
-    """The position of the first byte that the server sends: 0 if it ignores the Range header."""
-    part = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
-    return int(part[1]) if response.status == 206 and part else 0
+def _number(pattern: str, header: str) -> int | None:
+    """The number in a header; None if there is none, or none that could be a size."""
+    found = re.fullmatch(pattern, header.strip(), re.ASCII)
+    return int(found[1]) if found and len(found[1]) <= 15 else None
 
 
 def _kept(file: BinaryIO) -> str:
     received = file.tell()
     return f"{received:,} bytes are kept; run the same command again to resume" if received else "received nothing"
-
-
-def checksum_error(source: Published, path: Path) -> str:
-    """How the size, or the strongest known checksum, of a file differs from the published one; "" if it does not."""
-    size = path.stat().st_size
-    if source.size is not None and size != source.size:
-        return f"it has {size:,} bytes instead of {source.size:,}"
-    kind, expected = ("sha256", source.sha256) if source.sha256 else ("md5", source.md5)
-    if expected:
-        with open(path, "rb") as file:
-            found = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
-        if found != expected:
-            return f"its {kind} is {found} instead of {expected}"
-    return ""

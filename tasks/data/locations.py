@@ -6,12 +6,15 @@ import os
 from pathlib import Path
 from typing import IO
 
-from tasks.harness.errors import UsageError
+from tasks.harness.errors import UsageError, as_usage_error, printable
 
 try:
     import fcntl
 except ImportError:  # Windows has no flock: there, nothing prevents two processes from writing the same file
     fcntl = None
+
+DEFAULT = "~/.cache/minisets"
+LIMIT_BYTES = 16 * 2**30  # of a file, packed or unpacked; the largest data set has 10 GB
 
 
 class DataError(UsageError):
@@ -20,13 +23,27 @@ class DataError(UsageError):
 
 def data_folder() -> Path:
     """The folder that holds all data sets; it need not exist."""
-    return Path(os.environ.get("MINISETS_DATA") or "~/.cache/minisets").expanduser()
+    given = os.environ.get("MINISETS_DATA", DEFAULT)
+    if not given.strip():
+        raise DataError(f"MINISETS_DATA is set but empty; set it to a folder, or unset it to use {DEFAULT}")
+    shown = printable(given, 300)
+    try:
+        folder = Path(given).expanduser()
+        if folder.exists() and not folder.is_dir():
+            raise DataError(f"MINISETS_DATA is {shown}, which is not a folder; set it to one")
+        if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+            raise DataError(f"MINISETS_DATA is {shown}, a folder that may not be read; change that, or set another")
+    except (RuntimeError, OSError) as error:  # ~nosuchuser; a folder above it that may not be read; a name too long
+        reason = error.strerror if isinstance(error, OSError) else "there is no such user"
+        raise DataError(f"MINISETS_DATA is {shown}, but {reason}; set it to a folder") from None
+    return folder
 
 
 def locate(*names: str) -> Path | None:
     """The first of these names, relative to the data folder, that exists there: locate("omniglot/images.zip")."""
-    paths = (data_folder() / name for name in names)
-    return next((path for path in paths if path.exists()), None)
+    folder = data_folder()
+    with as_usage_error(f"cannot read {folder}"):
+        return next((folder / name for name in names if (folder / name).exists()), None)
 
 
 def cache_folder() -> Path:
@@ -34,7 +51,7 @@ def cache_folder() -> Path:
     folder = data_folder()
     # os.access says yes to root even where the mode forbids writing
     read_only = folder.is_dir() and not (folder.stat().st_mode & 0o222 and os.access(folder, os.W_OK))
-    return Path("~/.cache/minisets/prepared").expanduser() if read_only else folder / "prepared"
+    return Path(DEFAULT, "prepared").expanduser() if read_only else folder / "prepared"
 
 
 def lock(file: IO, otherwise: str) -> None:

@@ -11,22 +11,26 @@ The last three take minutes to read, so they are read once and cached in half pr
 from __future__ import annotations
 
 import io
-import re
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from tasks.data import hdf5
 from tasks.data.array_cache import cached_array
+from tasks.data.counts import COMPLETE, warn_unless_complete
 from tasks.data.locations import DataError, data_folder, locate
-from tasks.data.surfaces import Clouds, read_off, sample_points, unit_ball
+from tasks.data.reading import read_lines, read_list, read_text
+from tasks.data.surfaces import CHUNK, Clouds, measured_up, read_off, require_shapes, sample_points, unit_ball
 
 MESH_POINTS = 10_000  # sampled on each mesh
-MAX_BYTES = 64 * 2**20  # of a text file; ModelNet40's have less than 1 MB
-CHUNK = 64  # shapes to read at a time
+SPLITS = ("train", "test")
+CLASSES = COMPLETE["modelnet40", "train"]["classes"]
+MAX_SHAPES = sum(COMPLETE["modelnet40", split]["shapes"] for split in SPLITS)  # in a split
+MAX_POINTS = 10_000  # per shape, in all public layouts
+TEXT_BYTES, LIST_BYTES = 8 * 2**20, 2**20  # ModelNet40's text files and lists have less than 1 MB and 200 kB
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,28 @@ class Layout:
 
     path: Path
     points: int  # per shape
-    load: Callable[[str], Clouds]  # split, "train" or "test" -> its shapes
+    read: Callable[[str], Clouds]  # split, "train" or "test" -> its shapes
+
+    def load(self, split: str) -> Clouds:
+        """The shapes of a split, with a warning if some are missing."""
+        clouds = self.read(split)
+        if len(clouds.names) > CLASSES:
+            raise DataError(f"{self.path} has {len(clouds.names)} classes; ModelNet40 has {CLASSES}")
+        N, classes = len(clouds.labels), len(np.unique(clouds.labels))
+        warn_unless_complete("modelnet40", split, self.path, shapes=N, classes=classes)
+        return clouds
+
+
+def load(points: int, up: str | None = None) -> tuple[Clouds, Clouds]:
+    """The training and test shapes, with at least this many points each; the axis that is up is measured if not given.
+
+    All layouts were made from the same meshes, in which z is up, but some turned them: the code published with the HDF5
+    and text layouts rotates shapes about y.
+    """
+    source = find(points)
+    train, test = (source.load(split) for split in SPLITS)
+    up = up or measured_up(train.points)
+    return replace(train, up=up), replace(test, up=up)
 
 
 def find(points: int) -> Layout:
@@ -62,64 +87,78 @@ def find(points: int) -> Layout:
 def h5_folder(folder: Path) -> Layout:
     """Files of up to 2,048 shapes, data (N, P, 3) and label (N, 1); shape_names.txt has the names of the classes."""
 
-    def load(split: str) -> Clouds:
-        parts = [_read_h5(path, points) for path in _h5_files(folder, split)]
+    def read(split: str) -> Clouds:
+        parts: list[tuple[np.ndarray, np.ndarray]] = []
+        for path in _h5_files(folder, split):
+            parts.append(_read_h5(path, points, MAX_SHAPES - sum(len(labels) for _, labels in parts)))
         clouds, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         listed = folder / "shape_names.txt"
-        names = tuple(_read_lines(listed)) if listed.exists() else _numbered(labels)
+        names = tuple(read_lines(listed, LIST_BYTES)) if listed.exists() else _numbered(labels)
         if labels.max() >= len(names):
             raise DataError(
                 f"{folder} has shapes of class {labels.max()}, but {listed.name} has only {len(names)} names"
             )
         return Clouds(clouds, labels, names)
 
-    with hdf5.open_array(_h5_files(folder, "train")[0], "data") as data:
-        points = hdf5.points_per_shape(data)
-    return Layout(folder, points, load)
+    first = _h5_files(folder, "train")[0]
+    with hdf5.open_array(first, "data") as data:
+        points = _points_per_shape(first, data)
+    return Layout(folder, points, read)
 
 
 def _h5_files(folder: Path, split: str) -> list[Path]:
     """The files listed in train_files.txt, ignoring their folder there, or without it those found in the folder."""
     listed = folder / f"{split}_files.txt"
-    found = (
-        [folder / Path(line).name for line in _read_lines(listed)]
-        if listed.exists()
-        else sorted(folder.glob(f"ply_data_{split}*.h5"), key=lambda path: (len(path.name), path.name))
-    )
+    if listed.exists():
+        names = read_list(listed, LIST_BYTES, r"(?:.*/)?([\w.-]+\.h5)", "files such as ply_data_train0.h5")
+        return [folder / name for name in names]
+    found = sorted(folder.glob(f"ply_data_{split}*.h5"), key=lambda path: (len(path.name), path.name))
     if not found:
         raise DataError(f"{folder} has no ply_data_{split}0.h5")
     return found
 
 
-def _read_h5(path: Path, points: int) -> tuple[np.ndarray, np.ndarray]:
+def _points_per_shape(path: Path, data: hdf5.Dataset) -> int:
+    points = hdf5.points_per_shape(path, data)
+    if points > MAX_POINTS or data.shape[0] > MAX_SHAPES:
+        raise DataError(
+            f"{path} is not of ModelNet40: {data.name} claims {data.shape[0]:,} shapes of {points:,} points each"
+        )
+    return points
+
+
+def _read_h5(path: Path, points: int, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """The points and labels of a file of at most so many shapes."""
     with hdf5.open_array(path, "data") as data:
-        P = hdf5.points_per_shape(data)
+        P = _points_per_shape(path, data)
         if points != P:
             raise DataError(f"{path} has {P:,} points per shape, the first file {points:,}")
-        clouds = data[:]
-    hdf5.require_finite(path, clouds)
+        if data.shape[0] > most:
+            raise DataError(f"up to {path} there are more shapes in one split than the {MAX_SHAPES:,} of ModelNet40")
+        clouds = hdf5.read_slice(path, data, slice(None))
+    require_shapes(path, clouds, first=0)
     return clouds, hdf5.read_labels(path, len(clouds), "label")
 
 
 def deep_sets_file(path: Path) -> Layout:
     """The file of Zaheer et al.: tr_cloud and test_cloud (N, P, 3), tr_labels and test_labels, without class names."""
 
-    def load(split: str) -> Clouds:
+    def read(split: str) -> Clouds:
         prefix = {"train": "tr"}.get(split, split)
         with hdf5.open_array(path, f"{prefix}_cloud") as data:
-            shape = data.shape[0], hdf5.points_per_shape(data), 3
+            shape = data.shape[0], _points_per_shape(path, data), 3
             labels = hdf5.read_labels(path, shape[0], f"{prefix}_labels", f"{prefix}_label")
             clouds = cached_array(f"modelnet40-h5-{split}", [path], shape, "float16", chunks(data))
         return Clouds(clouds, labels, _numbered(labels))
 
     def chunks(data: hdf5.Dataset) -> Iterator[np.ndarray]:
         for first in range(0, data.shape[0], CHUNK):
-            clouds = data[first : first + CHUNK]
-            hdf5.require_finite(path, clouds)
+            clouds = hdf5.read_slice(path, data, slice(first, first + CHUNK))
+            require_shapes(path, clouds, first)
             yield from map(unit_ball, clouds)
 
     with hdf5.open_array(path, "tr_cloud") as data:
-        return Layout(path, hdf5.points_per_shape(data), load)
+        return Layout(path, _points_per_shape(path, data), read)
 
 
 def _numbered(labels: np.ndarray) -> tuple[str, ...]:
@@ -134,18 +173,14 @@ def text_folder(folder: Path) -> Layout:
 
     def files(split: str) -> list[Path]:
         listed = folder / f"modelnet40_{split}.txt"
-        found = []
-        for line in _read_lines(listed):
-            shape = re.fullmatch(r"(\w+)_\d+", line)
-            if not shape:
-                raise DataError(f"{listed} should list shapes such as chair_0001, but has {line[:50]!r}")
-            found.append(folder / shape[1] / f"{line}.txt")
-        return found
+        shapes = read_list(listed, LIST_BYTES, r"(\w+_\d+)", "shapes such as chair_0001")
+        return [folder / shape.rpartition("_")[0] / f"{shape}.txt" for shape in shapes]
 
     def read(path: Path) -> np.ndarray:
         rows = read_rows(path)
         if len(rows) != points:
             raise DataError(f"{path} has {len(rows):,} rows, the first file {points:,}")
+        require_shapes(path, rows[None])
         return unit_ball(rows)
 
     points = len(read_rows(files("train")[0]))
@@ -154,10 +189,12 @@ def text_folder(folder: Path) -> Layout:
 
 def read_rows(path: Path) -> np.ndarray:
     """The points (P, 3) of a text file with rows x,y,z,nx,ny,nz; the normals are ignored and may be missing."""
-    file = io.StringIO(_read_text(path))
+    text = read_text(path, TEXT_BYTES)
     try:
-        rows = np.loadtxt(file, delimiter=",", comments=None, ndmin=2) if file.getvalue().strip() else np.zeros((0, 6))
-    except ValueError:
+        rows = np.zeros((0, 6))
+        if text.strip():  # of an empty file, NumPy would warn
+            rows = np.loadtxt(io.StringIO(text), delimiter=",", comments=None, ndmin=2)
+    except Exception:  # NumPy raises more than one kind of error for what is not a number
         raise DataError(f"{path} is damaged: it should have rows of six numbers, x,y,z,nx,ny,nz") from None
     if len(rows) == 0 or rows.shape[1] not in (3, 6) or not np.isfinite(rows).all():
         raise DataError(f"{path} is damaged: it should have rows of six finite numbers, x,y,z,nx,ny,nz")
@@ -197,30 +234,13 @@ def _from_files(
     read: Callable[[Path], np.ndarray],
 ) -> Clouds:
     """One file per shape, cached.  Classes are numbered in alphabetical order, the same in both splits."""
-    names = sorted({class_of(path) for each in ("train", "test") for path in files(each)})
+    names = sorted({class_of(path) for each in SPLITS for path in files(each)})
     found = files(split)
+    if len(found) > MAX_SHAPES:
+        raise DataError(f"there are {len(found):,} shapes to {split} with, more than the {MAX_SHAPES:,} of ModelNet40")
     labels = np.array([names.index(class_of(path)) for path in found])
     name = f"modelnet40-{found[0].suffix[1:]}-{split}"
     return Clouds(cached_array(name, found, (len(found), points, 3), "float16", map(read, found)), labels, tuple(names))
-
-
-def _read_text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DataError(f"{path} is too large: more than {MAX_BYTES:,} bytes")
-        return path.read_text()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is damaged: it is not text") from None
-
-
-def _read_lines(path: Path) -> list[str]:
-    """The lines of a text file that are not empty; DataError if there are none."""
-    lines = [line.strip() for line in _read_text(path).splitlines() if line.strip()]
-    if not lines:
-        raise DataError(f"{path} is empty")
-    return lines
 
 
 LAYOUTS: dict[str, Callable[[Path], Layout]] = {  # public name -> how to open it, in order of preference

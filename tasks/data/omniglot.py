@@ -14,18 +14,19 @@ character is for validation and the others are for training: 868 / 96 / 659 char
 from __future__ import annotations
 
 import functools
-import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
+from minisets.files import DamagedFile
 from tasks.data.array_cache import cached_array
 from tasks.data.catalog import DATA_SETS
+from tasks.data.images import decode_image
 from tasks.data.locations import DataError, locate
+from tasks.data.reading import open_file, read_file
 from tasks.data.unpack import as_data_error
 
 SIZE, SMALL = 105, 28  # sides in pixels, as published and as the networks see them
@@ -34,6 +35,7 @@ CHARACTERS = (964, 659)  # of the background and of the evaluation half
 FULL = 15 * 15  # the value of `downsample` for solid ink
 _NAME = re.compile(r"(?:.*/)?([^/]+/character[0-9]{1,4})/[0-9]{1,8}_([0-9]{1,4})\.png")
 _MAX_BYTES = 100_000  # of a file; the real ones have about 300
+_MAX_ZIP = 64 * 2**20  # the larger archive has 9 MB
 _MAX_FILES = 100_000
 
 Split = dict[str, np.ndarray]
@@ -65,7 +67,10 @@ def read(path: Path, expected: int | None = None) -> np.ndarray:
     found: dict[str, dict[int, np.ndarray]] = {}
     for name, content in _files(path):
         character, drawer = _NAME.fullmatch(name).groups()
-        found.setdefault(character, {})[int(drawer)] = downsample(decode(f"{path}: {name}", content))
+        drawings = found.setdefault(character, {})
+        if int(drawer) in drawings:
+            raise DataError(f"{path} has two files for drawing {int(drawer)} of {character}; download it again")
+        drawings[int(drawer)] = downsample(decode(f"{path}: {name}", content))
     for character, drawings in found.items():
         if sorted(drawings) != list(range(1, DRAWERS + 1)):
             raise DataError(f"{path} has {len(drawings)} of the {DRAWERS} drawings of {character}; download it again")
@@ -80,10 +85,9 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
         for file in _limited(path, sorted(path.rglob("*.png"))):
             name = file.relative_to(path).as_posix()
             if _NAME.fullmatch(name) and file.is_file():
-                with open(file, "rb") as opened:
-                    yield name, opened.read(_MAX_BYTES)
+                yield name, read_file(file, _MAX_BYTES)
         return
-    with as_data_error(path), zipfile.ZipFile(path) as archive:
+    with open_file(path, _MAX_ZIP) as file, as_data_error(path), zipfile.ZipFile(file) as archive:
         for info in _limited(path, archive.infolist()):
             if _NAME.fullmatch(info.filename) and not info.filename.startswith("__MACOSX"):
                 with archive.open(info) as opened:
@@ -100,16 +104,9 @@ def _limited(path: Path, files: Iterable) -> Iterator:
 def decode(name: str, content: bytes) -> np.ndarray:
     """A drawing as (105, 105), True where there is ink; DataError if it is not one."""
     try:
-        with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
-            if image.size != (SIZE, SIZE) or image.mode not in ("1", "L"):  # before any pixel is decoded
-                raise DataError(
-                    f"{name} is an image of {image.size} pixels, mode {image.mode}; expected 105 × 105 of one bit"
-                )
-            return np.asarray(image.convert("L")) < 128
-    except DataError:
-        raise
-    except Exception as error:  # Pillow raises many kinds of errors for bad files
-        raise DataError(f"{name} is not a readable PNG image ({str(error) or type(error).__name__})") from None
+        return np.asarray(decode_image(content, "PNG", (SIZE, SIZE), ("1", "L")).convert("L")) < 128
+    except DamagedFile as error:
+        raise DataError(f"{name} is damaged or not a drawing of Omniglot: {error}") from None
 
 
 @functools.cache

@@ -26,7 +26,7 @@ import numpy as np
 
 import autograd
 from autograd import threads
-from autograd.backend import DeviceError
+from autograd.cupy_import import DeviceError
 from minisets.checkpoint import CheckpointError
 from tasks.harness import tables
 from tasks.harness.errors import Diverged, Interrupted, UsageError

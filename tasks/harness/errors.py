@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 from collections.abc import Iterator
 
 
@@ -16,6 +18,18 @@ class Diverged(Exception):
 
 class Interrupted(Exception):
     """A run that was stopped by Ctrl-C or SIGTERM after saving its state: exit code 130."""
+
+
+def printable(text: object, most: int = 100) -> str:
+    """Text from a file or a server as it may be shown: one line, no control characters, at most `most` characters."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+@functools.cache  # each sentence once: a run reads its data more than once
+def warn(sentence: str) -> None:
+    """Report what is not an error but should not pass in silence."""
+    print(f"minisets: warning: {sentence}", file=sys.stderr)
 
 
 @contextlib.contextmanager

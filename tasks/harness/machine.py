@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ import numpy as np
 import scipy
 
 import autograd
-from autograd.backend import import_cupy
+from autograd.cupy_import import import_cupy
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 ROOT = Path(__file__).resolve().parents[2]  # of the checkout, where this is one
@@ -31,7 +30,9 @@ def describe(device: str) -> dict[str, str]:
     if device == "cpu":
         return {"device": "cpu", "numpy": np.__version__}
     cupy = import_cupy(device)
-    runtime, about = cupy.cuda.runtime, cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    _, _, index = device.partition(":")
+    runtime, number = cupy.cuda.runtime, int(index) if index else cupy.cuda.Device().id
+    about = runtime.getDeviceProperties(number)
 
     def version(number: int) -> str:  # 12090 is 12.9
         return f"{number // 1000}.{number % 1000 // 10}"
@@ -52,6 +53,15 @@ def synchronize(device: str) -> None:
     """Wait until a GPU has finished its queued work; on the CPU there is nothing to wait for."""
     if device != "cpu":
         import_cupy(device).cuda.get_current_stream().synchronize()
+
+
+def responds(device: str) -> bool:
+    """False once a GPU can do nothing more in this process, as after an illegal memory access."""
+    try:
+        synchronize(device)
+    except Exception:  # CuPy's errors; there is no use in telling them apart
+        return False
+    return True
 
 
 def keep_memory() -> bool:
@@ -96,17 +106,19 @@ def peak_memory(function: Callable[[], Any], device: str) -> int:
 # ---- what a result may depend on ------------------------------------------------------------------------------------
 
 
-def environment() -> dict[str, Any]:
-    """Versions, machine and commit: what the last bits of a result may depend on."""
+def environment(device: str = "cpu") -> dict[str, Any]:
+    """Versions, machine and commit: what the last bits of a result may depend on; on a GPU, its driver and CUDA too."""
     versions = {"minisets": autograd.__version__, "python": platform.python_version()}
     versions |= {"numpy": np.__version__, "scipy": scipy.__version__}
     with contextlib.suppress(Exception):  # NumPy's build information differs between builds
         blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
         versions["blas"] = f"{blas['name']} {blas['version']}"
-    if "cupy" in sys.modules:
-        versions["cupy"] = sys.modules["cupy"].__version__
     threads = {name: os.environ[name] for name in THREADS if name in os.environ}
     machine = {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count(), "threads": threads}
+    if device != "cpu":
+        gpu = describe(device)
+        versions |= {name: gpu.pop(name) for name in ("cupy", "CUDA", "driver")}
+        machine |= gpu
     return {"versions": versions, "machine": machine, "source": dict(_commit())}
 
 

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backend import DeviceError, to_device
+from autograd.backend import to_device
+from autograd.cupy_import import DeviceError
 from minisets.labels import ROWS, parse
 from minisets.optim import drop_at
 from minisets.style import STYLES

@@ -201,7 +201,7 @@ class RunFolder:
         self.make()
         about = {"task": self.experiment.name, "preset": preset, "options": dataclasses.asdict(config), **more}
         name = f"{run_id or secrets.token_hex(4)}-{_digest_of_request(about)}"
-        self.write(self.config_path, {"run": name, **about, **environment()})
+        self.write(self.config_path, {"run": name, **about, **environment(config.device)})
 
     def change(self, config: Settings) -> None:
         """Let a run continue to more steps, or on another device; until it ends, result.json and figures are older."""

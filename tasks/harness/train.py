@@ -147,7 +147,7 @@ def _perform(plan: PlannedRun, resume: bool, start_over: bool, prefix: str) -> b
                 left = [name for name in experiment.figures if not (folder.path / f"{name}.png").exists()]
                 save_figures(experiment, left, [folder], folder)  # it may have been killed while plotting
                 return True
-            _warn_of_changes(folder.manifest())
+            _warn_of_changes(folder.manifest(), config.device)
         else:
             if resume:
                 report("  nothing to resume here: starting from scratch")
@@ -189,12 +189,12 @@ def _result(plan: PlannedRun, metrics: dict[str, Any], seconds: float) -> dict[s
     about |= {"data": data_used(config)} if data_used(config) else {}
     about |= {key: manifest[key] for key in ("extended_from", "devices") if key in manifest}
     about |= {"seconds": round(seconds, 1), "deviations": {d.name: [d.ours, d.protocol] for d in deviations(config)}}
-    return about | environment()
+    return about | environment(config.device)
 
 
-def _warn_of_changes(manifest: dict[str, Any]) -> None:
+def _warn_of_changes(manifest: dict[str, Any], device: str) -> None:
     """Report what changed since the run started and may affect its last bits."""
-    for what, now in environment().items():
+    for what, now in environment(device).items():
         then = manifest.get(what)
         if then != now and then is not None:
             print(f"  {what} then: {then}\n  {what} now: {now}\n  the last bits may differ", file=sys.stderr)

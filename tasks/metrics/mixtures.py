@@ -22,6 +22,10 @@ class Mixture:
     mu: np.ndarray  # (B, k, D)
     sigma: np.ndarray  # (B, k, D)
 
+    def __post_init__(self) -> None:
+        for name in ("log_pi", "mu", "sigma"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+
 
 def sample(
     rng: np.random.Generator, sizes: np.ndarray, *, k: int, spread: float = 4.0, sigma: float = 0.3, D: int = 2
@@ -48,7 +52,7 @@ def joint(X: np.ndarray, mixture: Mixture) -> np.ndarray:
 
     The square is expanded, −½ ((x − μ) / σ)² = x μ/σ² − ½ x²/σ² − ½ μ²/σ², so that it takes two matrix products.
     """
-    precision = mixture.sigma**-2.0  # (B, k, D)
+    X, precision = np.asarray(X, dtype=np.float64), mixture.sigma**-2.0  # (B, n, D), (B, k, D)
     quadratic = X @ (mixture.mu * precision).swapaxes(1, 2) - 0.5 * np.square(X) @ precision.swapaxes(1, 2)
     constant = 0.5 * np.square(mixture.mu) * precision + np.log(mixture.sigma) + 0.5 * math.log(2 * math.pi)
     return quadratic + (mixture.log_pi - constant.sum(axis=-1))[:, None]
@@ -90,7 +94,7 @@ def em_step(X: np.ndarray, mask: np.ndarray, mixture: Mixture, floor: float = SI
 
 def _maximize(X: np.ndarray, mask: np.ndarray, mixture: Mixture, r: np.ndarray, floor: float) -> Mixture:
     """The M step, from responsibilities r (B, n, k)."""
-    owned = r.sum(axis=1)  # nⱼ: (B, k)
+    X, owned = np.asarray(X, dtype=np.float64), r.sum(axis=1)  # owned is nⱼ: (B, k)
     share = (r / np.maximum(owned, np.finfo(float).tiny)[:, None]).swapaxes(1, 2)  # (B, k, n)
     alive = (owned > 1e-12)[..., None]
     mu = np.where(alive, share @ X, mixture.mu)
@@ -145,7 +149,7 @@ def em_from_points(
 
 def _plus_plus(rng: np.random.Generator, X: np.ndarray, mask: np.ndarray, k: int) -> np.ndarray:
     """k points of each set as centers, each sampled in proportion to its squared distance from those before it."""
-    weight = mask.astype(float)  # the first: any point
+    X, weight = np.asarray(X, dtype=np.float64), mask.astype(float)  # the first: any point
     centers = []
     for _ in range(k):
         weight = np.where(weight.sum(axis=1, keepdims=True) > 0, weight, mask)  # any point, if all are centers

@@ -22,7 +22,8 @@ def area_under_roc(scores: np.ndarray, positive: np.ndarray) -> float:
 def average_precision(scores: np.ndarray, positive: np.ndarray) -> float:
     """AUPR = Σ over distinct scores s, in descending order, of (recall(s) − recall(previous)) · precision(s)"""
     scores, positive = _check(scores, positive)
-    _, which = np.unique(-scores, return_inverse=True)  # 0 for the highest
+    distinct, which = np.unique(scores, return_inverse=True)
+    which = len(distinct) - 1 - which  # 0 for the highest
     found = np.cumsum(np.bincount(which, weights=positive))  # positives with a score of at least s: (distinct,)
     precision, recall = found / np.cumsum(np.bincount(which)), found / positive.sum()
     return float(np.sum(np.diff(recall, prepend=0) * precision))

@@ -60,6 +60,23 @@ def test_formatting_a_single_number():
     assert f"{leaf(1.5).sum():.2f}" == "1.50" and f"{leaf(1.5)}" == repr(leaf(1.5))
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_a_matrix_is_an_array():
+    """NumPy's matrix class gives * the meaning of @; in a Tensor, and beside one, it is an array like any other."""
+    a, m = np.array([[1.0, 2.0], [3.0, 4.0]]), np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    for x in (Tensor(m), Tensor(a)):
+        for y in (x * x, x * m, m * x, autograd.multiply(m, m), autograd.multiply(a, m)):
+            np.testing.assert_array_equal(y.data, a * a)
+        assert (x @ m).data.tolist() == (a @ a).tolist() and (x**2).data.tolist() == (a**2).tolist()
+        assert x[0].shape == (2,) and type(x.data) is np.ndarray and type(x == m) is np.ndarray
+    assert np.shares_memory(Tensor(m).data, m)
+    x = leaf(1.0, 2.0)
+    (x + np.zeros((1, 2))).backward(np.matrix([[1.0, 2.0]]))
+    assert type(x.grad) is np.ndarray
+    with pytest.raises(TypeError, match=r"^Tensor: a masked array would lose its mask"):
+        Tensor(np.ma.array([1.0]))
+
+
 def test_without_tensors_plain_arrays_set_the_dtype():
     x = np.ones(2, dtype="float32")
     assert autograd.multiply(2.0, x).dtype == "float32" and autograd.maximum(x, 0.0).dtype == "float32"

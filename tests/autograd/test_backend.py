@@ -3,24 +3,38 @@
 The stand-in is NumPy under another name: it shows that the right calls are made, not that CuPy answers them.
 """
 
+import contextlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
-from autograd import DeviceError, Tensor, backend, relu
+from autograd import DeviceError, Tensor, backend, cupy_import, relu
 from minisets import SAB
 from minisets.nn import Linear, Sequential
 from tests.helpers import double
 
 
+class Device(contextlib.nullcontext):
+    """A GPU of the stand-in, by its number."""
+
+    def __init__(self, number: int, used: list[int] | None = None) -> None:
+        self.id, self.used = number, used
+        super().__init__()
+
+    def use(self) -> None:
+        self.used.append(self.id)
+
+
 class DeviceArray(np.ndarray):
     """An array of the stand-in: on device 0 by default."""
 
-    device = SimpleNamespace(id=0)
+    device = Device(0)
 
     def get(self) -> np.ndarray:
         return np.array(self)
@@ -61,7 +75,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
     def array(values):
         result = np.array(values).view(DeviceArray)
-        result.device = SimpleNamespace(id=cupy.used[-1] if cupy.used else 0)
+        result.device = Device(cupy.used[-1] if cupy.used else 0)
         return result
 
     cupy.array = array
@@ -69,7 +83,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     cupy.cuda = SimpleNamespace(
         is_available=lambda: True,
         runtime=SimpleNamespace(getDeviceCount=lambda: 2),
-        Device=lambda index: SimpleNamespace(use=lambda: cupy.used.append(index)),
+        Device=lambda index=0: Device(index, cupy.used),
     )
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     return cupy
@@ -89,8 +103,45 @@ def test_importing_the_project_does_not_import_cupy():
 def test_without_cupy_a_gpu_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)  # what `import cupy` meets where it is not installed
     for ask in (lambda: Tensor([1.0]).to("cuda"), lambda: Linear(1, 1, rng=np.random.default_rng(0)).to("cuda:1")):
-        with pytest.raises(DeviceError, match=r"CuPy is not installed; install it with pip install 'minisets\[gpu\]'"):
+        with pytest.raises(
+            DeviceError, match="CuPy is not installed; install it and the CUDA libraries with pip"
+        ) as error:
             ask()
+        assert cupy_import.INSTALL in str(error.value)
+
+
+@pytest.mark.parametrize("missing", ["matmul", "ones"])
+def test_a_gpu_without_cuda_libraries_is_one_sentence(stand_in, missing):
+    """CuPy loads NVRTC when it first compiles a kernel, and cuBLAS when it first multiplies."""
+
+    def fail(*arguments, **settings):
+        raise RuntimeError(f"CuPy failed to load lib{missing}.so.12: OSError: no such file.\nIt is needed for ...")
+
+    setattr(stand_in, missing, fail)
+    if missing == "matmul":
+        stand_in.ones = type("WithoutProducts", (), {"__init__": lambda *arguments: None, "__matmul__": fail})
+    with pytest.raises(DeviceError) as error:
+        Tensor([1.0]).to("cuda")
+    assert str(error.value) == (
+        f"device 'cuda' was requested, but CuPy cannot compute on it (CuPy failed to load lib{missing}.so.12: OSError: "
+        f"no such file); install the CUDA libraries with {cupy_import.INSTALL}, check the driver with nvidia-smi, or "
+        "use device 'cpu'"
+    )
+
+
+def test_a_gpu_that_computes_wrong_numbers_is_refused(stand_in):
+    stand_in.ones = lambda *arguments: stand_in.array(np.full((2, 2), 3.0))
+    with pytest.raises(DeviceError, match=r"cannot compute on it \(ones\(\(2, 2\)\) @"):
+        Tensor([1.0]).to("cuda")
+
+
+def test_the_hint_to_install_cupy_is_the_same_everywhere():
+    root = Path(__file__).resolve().parents[2]
+    for name in ("README.md", "docs/gpu.md"):
+        text = (root / name).read_text(encoding="utf-8")
+        assert cupy_import.INSTALL in text and "gpu]'" not in text and "[gpu" not in text, name
+    (package,) = re.findall(r"'(.*)'", cupy_import.INSTALL)
+    assert f'gpu = ["{package}>=' in (root / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_without_a_gpu_it_is_one_sentence(stand_in):

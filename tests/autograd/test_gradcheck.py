@@ -1,10 +1,12 @@
 """The gradient check itself: it passes what is right, catches what is wrong and names it."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import autograd
-from autograd import OPS, Tensor, cases, dropout, gradcheck, op, relu, softmax
+from autograd import OPS, Tensor, cases, dropout, gradcheck, op, relu, softmax, squared_error
 from autograd.gradcheck import GradientError, main
 from minisets.nn import BatchNorm, Dropout, LayerNorm, Linear, Module, Sequential
 
@@ -76,6 +78,98 @@ def test_a_gradient_that_is_zero_by_nature_passes():
     """softmax does not change when all of its inputs do: the difference is rounding, the derivative exactly 0."""
     x = rng.normal(size=(2, 5))
     check(lambda shift: softmax(x * 30 + shift.reshape(1, 1)), np.array([0.3]))
+
+
+# ---- where the gradient vanishes, at inputs of any size, and near kinks
+
+ZERO, ONE = np.zeros(3), np.ones((2, 3))
+VANISHING = {  # a function of Tensors with the gradient 0 at the point
+    "(x - 1)² at 1": (lambda x: (x - 1) ** 2, ONE),
+    "(x - 1)³ at 1": (lambda x: (x - 1) ** 3, ONE),
+    "x² at 0": (lambda x: x * x, ZERO),
+    "x³ at 0": (lambda x: x**3, ZERO),
+    "x⁵ at 0": (lambda x: x**5, ZERO),
+    "x⁹ at 0": (lambda x: x**9, ZERO),
+    "1 - cosh x at 0": (lambda x: 1 - (x.exp() + (-x).exp()) / 2, ZERO),
+    "e^x - 1 - x at 0": (lambda x: x.exp() - 1 - x, ZERO),
+    "Σ (x - y)² at y": (lambda x: squared_error(x, np.arange(4.0)), np.arange(4.0)),
+    "tanh³ at 0": (lambda x: x.tanh() ** 3, ZERO),
+    "KL(p ‖ softmax x) at p": (lambda x: 0.5 * (1 / softmax(x) / 2).log().sum(), ZERO[:2]),
+}
+
+
+def mutant(function, mistake):
+    """The function with a mistake in its derivative, which is added to every element (of the diagonal)."""
+
+    @op
+    def wrong(x):
+        leaf = Tensor(x, requires_grad=True)
+        y = function(leaf)
+
+        def vjp(g):
+            y.backward(g)
+            return leaf.grad + mistake * g
+
+        return y.data, vjp
+
+    del OPS["wrong"]
+    return wrong
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", VANISHING)
+def test_a_right_derivative_that_vanishes_passes_and_a_wrong_one_does_not(name, seed, size):
+    function, x = VANISHING[name]
+
+    def scaled(x):
+        return function(x) * size
+
+    check(scaled, x, seed=seed)
+    check(mutant(scaled, 0.0), x, seed=seed)
+    for mistake in (1.0, 1e-3, -1e-5, 1e-7):
+        with pytest.raises(GradientError):
+            check(mutant(scaled, mistake * size), x, seed=seed)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3, 1e6])
+def test_inputs_of_any_size(size):
+    x = size * rng.uniform(0.5, 2.0, size=(3, 4))
+    for function in (Tensor.log, Tensor.sqrt, lambda x: 1 / x, lambda x: x * x, lambda x: (x / size).tanh()):
+        check(function, x)
+        slope = abs(function(Tensor(x)).data / x).mean()
+        for mistake in (1e-4, 1e-3, 1.0):
+            with pytest.raises(GradientError):
+                check(mutant(function, mistake * slope), x)
+
+
+def test_a_tiny_input_beside_values_of_ordinary_size():
+    """A step of 1e-5 times its size would be lost in rounding, and with it all mistakes."""
+    x, bias = rng.normal(size=(4, 3)), 1e-12 * rng.normal(size=3)
+    check(lambda b: (x + b).tanh(), bias)
+    with pytest.raises(GradientError):
+        check(lambda b: (x + mutant(lambda b: b * 1.0, 1e-5)(b)).tanh(), bias)
+
+
+def test_a_kink_beside_the_point():
+    x = np.array([3.0, 2e-6, -1.5e-6, -1.0])
+    check(relu, x)
+    with pytest.raises(GradientError):
+        check(mutant(relu, 1e-4), x)
+    with pytest.raises(GradientError, match="a kink at this point"):
+        check(relu, np.zeros(3))
+
+
+def test_no_gradients_are_left_behind(wrong_op):
+    """Nor are those lost that were there, in a Module or in a function that uses one."""
+    net = Sequential(Linear(3, 2, rng=rng), relu).astype("float64")
+    X = Tensor(np.ones((4, 3)), requires_grad=True)
+    net.layers[0].bias.grad = before = np.ones(2)
+    for function in (net, lambda x: net(x), lambda x: wrong_op(net(x))):
+        with contextlib.suppress(GradientError):
+            check(function, X)
+        assert net.layers[0].weight.grad is None and X.grad is None
+        assert net.layers[0].bias.grad is before and before.tolist() == [1.0, 1.0]
 
 
 def test_a_check_of_nothing_is_refused():

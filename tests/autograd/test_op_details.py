@@ -1,4 +1,4 @@
-"""Corners of single ops that the case table does not reach: ties, refusals, limits."""
+"""Corners of single ops that the case table does not reach: ties, limits, infinity."""
 
 import weakref
 
@@ -37,6 +37,29 @@ def test_powers_of_zero():
     np.testing.assert_array_equal(gradient(lambda x: x**2, 0.0, 1.0), [0, 2])
     np.testing.assert_array_equal(gradient(lambda x: x**0, 0.0, 1.0), [0, 0])
     np.testing.assert_array_equal(gradient(lambda y: ag.power(0.0, y), 1.0, 2.0), [0, 0])
+
+
+def test_zero_to_a_negative_power_has_no_gradient_for_the_exponent():
+    with np.errstate(divide="ignore"):
+        x, y = (
+            Tensor(np.array(values), requires_grad=True) for values in ([0.0, 0.0, 0.0, 2.0], [-1.0, 0.0, 2.0, -1.0])
+        )
+        (x**y).backward(np.ones(4))
+    np.testing.assert_allclose(y.grad, [0, 0, 0, np.log(2) / 2], rtol=1e-15)
+    np.testing.assert_array_equal(x.grad, [-np.inf, 0, 0, -0.25])
+
+
+@pytest.mark.parametrize("bounds", [np.array([0.0, 1.0]), np.array([0, 1]), [0, 1.0], Tensor([0, 1]), np.float64(1)])
+def test_bounds_of_any_kind_leave_float32_as_it_is(bounds):
+    x = Tensor(np.array([[-2.0, 3.0], [0.5, 0.5]], dtype="float32"), requires_grad=True)
+    for low, high in ((bounds, None), (None, bounds), (bounds, bounds)):
+        x.grad, y = None, x.clip(low, high)
+        y.sum().backward()
+        assert y.dtype == x.grad.dtype == "float32" and x.grad.shape == x.shape
+        limits = [None if b is None else np.asarray(b, dtype="float32") for b in (low, high)]
+        np.testing.assert_array_equal(y.data, np.clip(x.data, *limits))
+        np.testing.assert_array_equal(x.grad, y.data == x.data)
+    assert x.clip().data is x.data
 
 
 def test_logsumexp_of_nothing_but_minus_infinity():
@@ -118,91 +141,6 @@ def test_an_op_that_needs_no_input_for_backward_keeps_none(function):
 
 def test_poisson_of_rate_zero_and_count_zero():
     assert ag.poisson_negative_log_likelihood(np.zeros(1), count=np.zeros(1)).item() == 0
-
-
-x, image = Tensor(np.ones((2, 3))), np.ones((1, 2, 4, 4))
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: x.sum(axis=2), ValueError, r"sum of \(2, 3\): axis 2 does not exist: the input has 2 dim"),
-        (lambda: x.sum(axis=(0, -3)), ValueError, "axis -3 does not exist"),
-        (lambda: ag.mean(np.ones((2, 0)), axis=1), ValueError, "the mean of no elements"),
-        (lambda: ag.max(np.ones((2, 0)), axis=1), ValueError, "the maximum of no elements"),
-        (lambda: ag.min(np.ones((2, 0)), axis=1), ValueError, "the minimum of no elements"),
-        (lambda: ag.var(np.ones(1), ddof=1), ValueError, r"the variance of 1 element\(s\) with ddof=1"),
-        (lambda: ag.reshape(x, (4,)), ValueError, r"reshape of \(2, 3\): cannot reshape"),
-        (lambda: ag.concatenate([]), ValueError, "concatenate needs at least one Tensor, given an empty list"),
-        (lambda: ag.stack([]), ValueError, "stack needs at least one Tensor, given an empty list"),
-        (lambda: ag.split(x, 2, axis=1), ValueError, "length 3 of axis 1 does not divide into 2"),
-        (lambda: ag.pad(x, [(1, 1)]), ValueError, "a pair of widths for each of 2 axes, given"),
-        (lambda: x @ x, ValueError, r"matmul of \(2, 3\), \(2, 3\): "),
-        (lambda: ag.matmul(x, 2.0), ValueError, "use \\* for a product with a number"),
-        (lambda: ag.einsum("ii,ij->j", x, x), ValueError, "'ii,ij->j': einsum takes two operands"),
-        (lambda: ag.einsum("...i,ij->j", x, x), ValueError, "without an ellipsis"),
-        (
-            lambda: ag.linear(x, np.ones((4, 2))),
-            ValueError,
-            r"x \(\.\.\., d_in\) and a weight \(d_in, d_out\) that agree",
-        ),
-        (lambda: ag.softmax(x, mask=np.ones((2, 3))), TypeError, "a mask must be a boolean array.*given float64"),
-        (lambda: ag.softmax(x, mask=[[True] * 3] * 2), TypeError, "a mask must be a boolean array.*given list"),
-        (lambda: ag.mean_pool(x, axis=0, mask=np.ones(3, bool)), ValueError, r"mask of shape \(2,\), given \(3,\)"),
-        (
-            lambda: ag.attention(x, x, x, mask=np.ones(4, bool)),
-            ValueError,
-            r"a key mask \(B, m\).*given \(4,\)",
-        ),
-        (lambda: ag.attention(x, x, np.ones((3, 3))), ValueError, "that agree in e and m"),
-        (lambda: ag.attention(x, x, x, mask=np.ones((5, 2, 2), bool)), ValueError, r"given \(5, 2, 2\)"),
-        (lambda: ag.attention(x, x, x, mask=np.array(True)), ValueError, r"given \(\)"),
-        (lambda: ag.attention(x[0], x, x), ValueError, r"expected q \(\.\.\., n, e\)"),
-        (lambda: ag.attention(image[0], image[0], image[0], mask=np.ones((4, 4), bool)), ValueError, r"given \(4, 4\)"),
-        (lambda: ag.softmax(x[0], mask=np.ones((2, 3), bool)), ValueError, r"a mask that broadcasts to \(3,\)"),
-        (lambda: ag.softmax(x, axis=2), ValueError, "axis 2 does not exist"),
-        (lambda: x.sum(axis=1.5), TypeError, "an axis must be an integer, given 1.5"),
-        (lambda: ag.mean_pool(x, axis=(0, 1)), TypeError, r"an axis must be an integer, given \(0, 1\)"),
-        (lambda: ag.split(x, [2, 1]), ValueError, r"indices must be sorted and in 0 … 2, given \[2, 1\]"),
-        (lambda: ag.pad(x, 1), ValueError, "a pair of widths for each of 2 axes, given 1"),
-        (lambda: ag.einsum(x, "ij,jk", x), TypeError, "einsum takes its subscripts first"),
-        (lambda: ag.einsum("ij,jk", x, np.ones((1, 2))), ValueError, "must have the same length in both"),
-        (lambda: ag.linear(x, np.ones((3, 2)), np.ones(3)), ValueError, r"a bias of shape \(2,\), given \(3,\)"),
-        (lambda: ag.linear(x, np.ones(3)), ValueError, r"a weight \(d_in, d_out\)"),
-        (lambda: ag.layer_norm(x, np.ones(1)), ValueError, r"expected gamma of shape \(3,\), given \(1,\)"),
-        (lambda: ag.batch_norm(x, np.ones(2)), ValueError, r"one value for each of 3 channels, given shape \(2,\)"),
-        (lambda: ag.batch_norm(x[0]), ValueError, "axis 1 does not exist"),
-        (lambda: ag.conv2d(image, np.ones((1, 2, 2, 2)), np.ones(2)), ValueError, r"a bias of shape \(1,\)"),
-        (lambda: ag.conv2d(image, np.ones((1, 2, 2, 2)), padding=-1), ValueError, "a padding of at least 0"),
-        (lambda: ag.cross_entropy(np.ones(()), 0), ValueError, "logits must have a last dimension"),
-        (lambda: x * np.array([1j]), TypeError, "expected an array of real numbers, given one of dtype complex128"),
-        (lambda: ag.gaussian_mixture_log_likelihood(x, x, x[0], x), ValueError, "agree in all but n and k"),
-        (lambda: ag.attention(x, x, x, mask=np.ones(2)), TypeError, "a mask must be a boolean array"),
-        (lambda: ag.attention(x, np.ones((2, 4)), x), ValueError, r"attention of \(2, 3\), \(2, 4\), \(2, 3\)"),
-        (lambda: ag.batch_norm(np.ones((0, 3))), ValueError, "the statistics of an empty batch"),
-        (lambda: ag.conv2d(image, np.ones((1, 3, 2, 2))), ValueError, "that agree in C_in"),
-        (lambda: ag.conv2d(image, np.ones((1, 2, 5, 5))), ValueError, "5×5 kernel is larger than the 4×4 padded image"),
-        (lambda: ag.conv2d(image, np.ones((1, 2, 2, 2)), stride=0), ValueError, "a stride of at least 1"),
-        (lambda: ag.dropout(x, p=1.0, rng=np.random.default_rng(0)), ValueError, r"must lie in \[0, 1\), given 1.0"),
-        (lambda: ag.squared_error(x, np.ones((2, 1))), ValueError, "prediction and target must have the same shape"),
-        (lambda: ag.binary_cross_entropy_with_logits(x, np.ones(2)), ValueError, "must have the same shape"),
-        (lambda: ag.poisson_negative_log_likelihood(x, count=np.ones(3)), ValueError, "must have the same shape"),
-        (lambda: ag.cross_entropy(x, np.array([True, False])), ValueError, "labels must be integers"),
-        (lambda: ag.squared_error(x, x, reduction="all"), ValueError, "must be 'mean', 'sum' or 'none', given 'all'"),
-        (lambda: ag.cross_entropy(x, np.ones(2)), ValueError, "labels must be integers"),
-        (lambda: ag.cross_entropy(x, np.array([0, 3])), ValueError, "labels must lie in 0 … 2, given 0 … 3"),
-        (lambda: ag.cross_entropy(x, np.array([0, -1])), ValueError, "labels must lie in 0 … 2, given -1 … 0"),
-        (
-            lambda: ag.gaussian_mixture_log_likelihood(x, np.ones(2), np.ones((3, 3)), np.ones((2, 3))),
-            ValueError,
-            r"expected log_pi \(\.\.\., k\)",
-        ),
-        (lambda: x.to("gpu"), ValueError, "unknown device 'gpu'; expected 'cpu', 'cuda' or 'cuda:1'"),
-    ],
-)
-def test_wrong_input_is_one_sentence(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
 
 
 def test_a_gradient_that_two_inputs_share_is_added_to_neither(device: str):

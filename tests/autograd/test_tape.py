@@ -1,6 +1,9 @@
 """The tape: gradients through shared and deep graphs, what is freed when, and every refusal as one sentence."""
 
+import asyncio
+import contextvars
 import gc
+import threading
 import tracemalloc
 import weakref
 from collections.abc import Sequence
@@ -126,6 +129,43 @@ def test_no_grad_records_nothing_and_ends_with_its_block():
         return x * 2
 
     assert not evaluate().requires_grad
+
+
+def test_no_grad_ends_at_the_thread_that_called_it():
+    """A thread may start with a copy of the variables of the one that started it: free-threaded Python does so."""
+    x, found = leaf(1.0), []
+    with no_grad():
+        inherited = contextvars.copy_context()
+
+        def work() -> None:
+            found.append((x * 2).requires_grad)
+            with no_grad():
+                found.append((x * 2).requires_grad)
+            found.append((x * 2).requires_grad)
+
+        thread = threading.Thread(target=inherited.run, args=(work,))
+        thread.start()
+        thread.join()
+        assert not (x * 2).requires_grad and not inherited.run(lambda: (x * 2).requires_grad)
+    assert found == [True, False, True] and (x * 2).requires_grad
+
+
+def test_no_grad_ends_at_the_task_that_called_it():
+    """Two tasks of one thread take turns, and only one of them is inside no_grad()."""
+
+    async def inside(x: Tensor) -> bool:
+        with no_grad():
+            await asyncio.sleep(0)
+            return (x * 2).requires_grad
+
+    async def outside(x: Tensor) -> bool:
+        await asyncio.sleep(0)
+        return (x * 2).requires_grad
+
+    async def both() -> list[bool]:
+        return await asyncio.gather(inside(leaf(1.0)), outside(leaf(1.0)))
+
+    assert asyncio.run(both()) == [False, True]
 
 
 def test_detach_stops_gradients():

@@ -3,13 +3,17 @@
 import contextlib
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from autograd import OPS, Tensor, op, threads
+from autograd import OPS, Tensor, gradcheck, op, threads
 from autograd.forms import plain_forms
 from tasks.bench import networks
+from tasks.harness import cli
 from tests.helpers.commandline import ENVIRONMENT, command
+
+needs_blas = pytest.mark.skipif(threads._blas is None, reason="the number of threads of this BLAS cannot be set")
 
 
 def test_results_do_not_depend_on_the_number_of_threads():
@@ -42,22 +46,7 @@ def test_parallel_map_keeps_order_and_raises():
         assert threads.parallel_map(lambda x: -x, [1, 2]) == [-1, -2]  # and continues to work
 
 
-def test_a_forked_child_has_threads_too():
-    code = """
-import os, sys
-from autograd import threads
-with threads.use(2):
-    threads.parallel_map(abs, [1, 2, 3])
-    child = os.fork()
-    result = threads.parallel_map(abs, [-1, -2, -3])
-    if child == 0:
-        os._exit(0 if result == [1, 2, 3] else 1)
-    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-    assert subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, timeout=60).returncode == 0
-
-
-@pytest.mark.skipif(threads._blas is None, reason="the number of threads of this BLAS cannot be set")
+@needs_blas
 def test_blas_gets_its_threads_back():
     get, put = threads._blas
     before = get()
@@ -94,10 +83,45 @@ def test_with_a_blas_that_cannot_be_controlled_there_is_one_thread(monkeypatch):
         assert threads.parallel_map(abs, [-1, -2]) == [1, 2]
 
 
-def test_a_bad_number_of_threads_is_refused(tmp_path):
-    done = command("list", env=ENVIRONMENT | {"MINISETS_THREADS": "many"}, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == "minisets: MINISETS_THREADS must be an integer of at least 1, given 'many'\n"
+@pytest.mark.parametrize("value", ["many", "0", "-1", "1e3", "2.5", "1025", "100000", "9" * 5000, "٣٣٣٣٣"])
+def test_a_bad_number_of_threads_is_refused(value, monkeypatch, capsys):
+    monkeypatch.setenv("MINISETS_THREADS", value)
+    shown = repr(value) if len(value) < 20 else "'9999"
+    for main, name in ((cli.main, "minisets"), (gradcheck.main, "python -m autograd.gradcheck")):
+        monkeypatch.setattr(threads, "_count", None)
+        try:
+            code = main(["list"] if name == "minisets" else [])
+        except SystemExit as stop:
+            code = stop.code
+        out, error = capsys.readouterr()
+        assert (code, out) == (2, "") and len(error) < 300
+        assert f"{name}: " in error and f"MINISETS_THREADS must be an integer from 1 to 1024, given {shown}" in error
+
+
+@pytest.mark.parametrize(("value", "number"), [("", 3), (" ", 3), (" 7 ", 7), ("1024", 1024)])
+def test_a_good_number_of_threads(value, number, monkeypatch):
+    monkeypatch.setenv("MINISETS_THREADS", value)
+    monkeypatch.setattr(threads, "_blas", (lambda: 3, lambda n: None))
+    monkeypatch.setattr(threads, "_count", None)
+    assert threads.count() == number
+
+
+def test_a_bad_number_of_threads_from_the_command_line(tmp_path):
+    done = command("list", env=ENVIRONMENT | {"MINISETS_THREADS": "100000"}, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "minisets: MINISETS_THREADS must be an integer from 1 to 1024, given '100000'\n"
+
+
+def test_threads_that_the_system_refuses_are_done_without(monkeypatch):
+    class Refused(threading.Thread):
+        def start(self):
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_workers", 0)
+    monkeypatch.setattr(threading, "Thread", Refused)
+    with threads.use(4):
+        assert threads.parallel_map(abs, [-1, -2, -3]) == [1, 2, 3]
+    assert threads._workers == 0
 
 
 def test_plain_forms_for_a_process():

@@ -7,7 +7,12 @@ need only CuPy and NVRTC.
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 
+import pytest
+
+from autograd import backend
+from tasks.harness import machine
 from tests.helpers import requirements
 
 if not requirements.gpu():  # which installs the emulation, before anything imports CuPy
@@ -18,3 +23,18 @@ if not requirements.gpu():  # which installs the emulation, before anything impo
 
 def pytest_report_header() -> str:
     return f"tests/gpu runs on {requirements.gpu() or 'nothing here'}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tried() -> None:
+    """The device is tried on its first use: here, before launches and waits are counted."""
+    if requirements.gpu():
+        backend.import_cupy("cuda")
+
+
+@pytest.fixture(autouse=True)
+def still_responds(tried: None) -> Iterator[None]:
+    """An illegal access spoils a GPU for the rest of the process: no later test would say anything."""
+    yield
+    if requirements.gpu() and not machine.responds("cuda"):
+        pytest.exit("the GPU no longer responds, as after an illegal memory access by the test that failed last", 1)

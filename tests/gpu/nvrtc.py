@@ -33,6 +33,11 @@ class Usage:
 
 def compiled(code: Elementwise | Reduction | Raw, dtype: str, architecture: str) -> dict[str, Usage]:
     """Compile for an architecture; a CompileException if that is refused."""
+    return usage(binary_and_log(code, dtype, architecture)[1])
+
+
+def binary_and_log(code: Elementwise | Reduction | Raw, dtype: str, architecture: str) -> tuple[bytes, str]:
+    """The machine code, an ELF file, and what the assembler says about it."""
     names = code.instances(dtype) if isinstance(code, Raw) else None
     text = code.source if names else HEADERS + generated(code, dtype)
     options = core.assemble_cupy_compiler_options(("--std=c++17",))
@@ -43,7 +48,7 @@ def compiled(code: Elementwise | Reduction | Raw, dtype: str, architecture: str)
     )
     binary, _ = program.compile(options, log)
     assert binary[:4] == b"\x7fELF"
-    return usage(log.getvalue())
+    return binary + b"\0", log.getvalue()  # the last byte, which CuPy takes for the end of a string
 
 
 def usage(log: str) -> dict[str, Usage]:

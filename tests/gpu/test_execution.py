@@ -20,6 +20,7 @@ from tasks.selftest import kernel_cases as cases
 from tasks.selftest.checks import block_error, op_error
 from tasks.selftest.network_cases import NETWORK_CASES, NetworkCase
 from tests.gpu import emulation
+from tests.gpu.huge import HUGE
 from tests.helpers.commandline import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -37,6 +38,7 @@ TRAINERS = TINY | {
     "point_cloud": "--data synthetic --batch 2 --points 20 --evaluation-shapes 4",
     "vgg": "--data synthetic --batch 4 --depth 11 --width 2 --per-class 1 --validation-images 4",
 }
+LONGEST_SUM = 4 * 32 * 32  # terms: over the pixels of a batch of images, for the gradients of a convolution
 WITH_DROPOUT = {"set_anomaly", "point_cloud", "vgg"}  # which draws other numbers in another dtype
 
 
@@ -71,6 +73,12 @@ def test_the_order_of_threads_does_not_matter(case: cases.Case, dtype: str):
         found.append([backend.to_host(y).tobytes() for y in results])
     emulation.check()
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.needs("emulation")
+@pytest.mark.parametrize("name", HUGE)
+def test_more_than_2_to_the_31_elements(name: str):
+    assert HUGE[name]() <= cases.TOLERANCES["float32"]
 
 
 @every_dtype
@@ -129,12 +137,24 @@ def test_training(task: str, dtype: str, tmp_path: Path, capsys: pytest.CaptureF
     losses, means = trained(task, tmp_path / "gpu", "--dtype", dtype, "--device", "cuda")
     tolerance = cases.TOLERANCES[dtype]
     if beside == "float32":
-        tolerance *= 5  # both sides round
+        tolerance = 5 * tolerance if emulation.installed() else 2 * LONGEST_SUM * 2.0**-24  # both sides round
     np.testing.assert_allclose(losses, right, rtol=tolerance)
     assert means and means.keys() == right_means.keys()
     largest = max(np.abs(mean).max() for mean in right_means.values())
     for name, mean in means.items():
         np.testing.assert_allclose(mean, right_means[name], rtol=0, atol=tolerance * largest, err_msg=name)
+
+
+@pytest.mark.needs("emulation")
+@pytest.mark.parametrize("task", ["clustering", "unique_characters", "vgg"])
+def test_training_with_another_order_of_sums(task: str, tmp_path: Path, capsys: pytest.CaptureFixture):
+    """A GPU sums in an order of its own.  Sums of the same N numbers in two orders differ by 2 N u at most.
+
+    (u = 2⁻⁵³, relative to the sum of magnitudes.)  The tolerance must allow for that, and does.
+    """
+    assert 2 * LONGEST_SUM * 2.0**-53 <= cases.TOLERANCES["float64"] <= 4 * LONGEST_SUM * 2.0**-53
+    with emulation.reversed_sums():
+        test_training(task, "float64", tmp_path, capsys)
 
 
 @pytest.mark.parametrize("name", ["SAB", "ISAB"])

@@ -1,155 +1,44 @@
-"""Is the checker awake?  Raw kernels with one mistake each: a barrier less, off by one, a mask or a scale forgotten.
+"""Is the checker awake?  Mistakes in CUDA (mutants.py), and in the Python that launches it.
 
 A mutant is caught if, on the kernel's own cases, the emulation refuses what it does, a result is wrong, or the order of
-threads changes a bit.  The few that are not caught stand below with the reason; that they are not is asserted too.
+threads changes a bit.  The few that are not caught stand there with the reason; that they are not is asserted too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 
 import pytest
+from cupy.cuda.compiler import CompileException
 
 from autograd import backend
-from autograd.kernels import attention, norm, pooling, softmax
-from autograd.kernels.registry import KERNELS, Raw
+from autograd.kernels import attention, norm, ops, pooling, products, registry
+from autograd.kernels.registry import KERNELS
+from minisets.fast import optim
+from minisets.optim import Adam
 from tasks.selftest import kernel_cases as cases
-from tests.gpu import emulation
+from tests.gpu import emulation, test_assembly
+from tests.gpu.huge import HUGE
+from tests.gpu.mutants import INDICES, MUTANTS, Mutant
 from tests.gpu.test_execution import SCHEDULES, on_device
 
 pytestmark = [pytest.mark.needs("emulation"), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """In the n-th place of the CUDA text after the start of a function, one piece of text becomes another."""
-
-    code: Raw
-    kernel: str  # whose cases are run
-    function: str  # in which the mistake is made
-    before: str
-    after: str = ""
-    place: int = 1
-    survives: str = ""  # why it is not caught, if it is not
-
-    def __str__(self) -> str:
-        which = f" ({self.place})" if self.place > 1 else ""
-        return f"{self.function}: {self.before}{which} -> {self.after or 'nothing'}"
-
-    def text(self) -> str:
-        where = self.code.source.index(f" {self.function}(")
-        for _ in range(self.place):
-            where = self.code.source.index(self.before, where + 1)
-        return self.code.source[:where] + self.after + self.code.source[where + len(self.before) :]
-
-
-def softmax_mutants() -> Iterator[Mutant]:
-    def mutant(kernel: str, *change: str, **more: object) -> Mutant:
-        return Mutant(softmax.CODE, kernel, more.pop("function", kernel), *change, **more)
-
-    yield mutant("softmax_forward", "row >= rows", "row > rows")
-    yield mutant("softmax_forward", "j < width", "j <= width")
-    yield mutant("softmax_forward", "j < width", "j + 1 < width")
-    yield mutant("softmax_forward", "j < width", "j + 1 < width", place=2)
-    yield mutant("softmax_forward", "(!mask || mask[j]) && ")
-    yield mutant("softmax_forward", " && (!mask || mask[j])")
-    yield mutant("softmax_forward", "step = 16", "step = 8")
-    yield mutant("softmax_forward", "exp(x[j] - t) / s", "exp(x[j] - t)")
-    yield mutant("softmax_forward", "s != 0 && ")
-    yield mutant("softmax_forward", " && x[j] != -T(CUDART_INF)")
-    yield mutant("softmax_forward", "  if (other_s == 0) return;", function="combine")
-    yield mutant("softmax_forward", "s * exp(t - u)", "s", function="combine")
-    yield mutant("softmax_backward", "row >= rows", "row > rows")
-    yield mutant("softmax_backward", "j < width", "j <= width")
-    yield mutant("softmax_backward", "dot = sum_of_warp(dot)", "dot = dot")
-    yield mutant("softmax_backward", "step = 16", "step = 8", function="sum_of_warp")
-    yield mutant("softmax_backward", "y[j] * (g[j] - dot)", "y[j] * g[j] - dot")
-
-
-def norm_mutants() -> Iterator[Mutant]:
-    def mutant(kernel: str, *change: str, **more: object) -> Mutant:
-        return Mutant(norm.CODE, kernel, kernel, *change, **more)
-
-    yield mutant("norm_forward", "row >= rows", "row > rows")
-    yield mutant("norm_forward", "j < d", "j <= d")
-    yield mutant("norm_forward", "+ warp * d", "+ warp * (d - 1)")
-    yield mutant("norm_forward", "if (r < 0) r = 0;")
-    yield mutant("norm_forward", "r > 0", "r >= 1")
-    yield mutant("norm_forward", "/ T(d)", "/ T(d - 1)", place=2)
-    yield mutant("norm_forward", "s[j] -= mean;")
-    yield mutant("norm_forward", " + T(eps)")
-    yield mutant("norm_backward", "__syncthreads();")
-    yield mutant("norm_backward", "__syncthreads();", "__syncwarp();")
-    yield mutant("norm_backward", "__syncwarp();")
-    yield mutant("norm_backward", "j < 3 * d", "j < 2 * d")
-    yield mutant("norm_backward", "row += gridDim.x * (long long)warps", "row += gridDim.x")
-    yield mutant("norm_backward", "row < rows", "row <= rows")
-    yield mutant("norm_backward", "relu_mask[start + j] ? value : T(0)", "value")
-    yield mutant("norm_backward", " * scale;", ";")
-    yield mutant("norm_backward", "- z[j] * mean_projection", "")
-    yield mutant("norm_backward", "w < warps", "w < warps - 1")
-
-
-def attention_mutants() -> Iterator[Mutant]:
-    def mutant(part: str, *change: str, **more: object) -> Mutant:
-        kernel = part if part == "attention_forward" else "attention_backward"
-        return Mutant(attention.CODE, kernel, more.pop("function", part), *change, **more)
-
-    for part in ("attention_forward", "attention_queries", "attention_keys"):
-        for place in range(1, 4 if part == "attention_queries" else 3):
-            yield mutant(part, "__syncthreads();", place=place)
-            yield mutant(part, "__syncthreads();", "__syncwarp();", place=place)
-        if part != "attention_forward":
-            for place in range(1, 4 if part == "attention_keys" else 2):
-                yield mutant(part, "__syncwarp();", place=place)
-        yield mutant(part, "j < at.m", "j <= at.m")
-        yield mutant(part, "&& visible(i, j)", "")
-        yield mutant(part, "T(scale)", "T(1)")
-    waited = (
-        "the shuffles before it make the lanes wait too; that their writes are seen, the emulation takes for granted"
-    )
-    yield mutant("attention_forward", "__syncwarp();", survives=waited)
-    yield mutant("attention_forward", "return visible.key(j);", "return true;")
-    yield mutant("attention_forward", "output[r][c] *= decay")
-    yield mutant("attention_forward", "s[r] * decay", "s[r]")
-    yield mutant("attention_forward", "output[r][c] *= share")
-    yield mutant("attention_forward", "top == -T(CUDART_INF) ? T(0) : top", "top")
-    yield mutant("attention_forward", "T top = t[r]", "T top = -T(CUDART_INF)")
-    yield mutant("attention_forward", "t[r] + log(s[r])", "log(s[r])")
-    yield mutant("attention_forward", "LANES / 2", "LANES / 4", function="largest")
-    yield mutant("attention_forward", "column < width", "column <= width", function="load")
-    yield mutant("attention_forward", "first + row < rows", "first + row <= rows", function="load")
-    yield mutant("attention_forward", "row < rows && column", "row <= rows && column", function="store")
-    yield mutant("attention_queries", "return visible.key(j);", "return true;")
-    yield mutant("attention_queries", "(gP[r][c] - d[r])", "gP[r][c]")
-    yield mutant("attention_queries", "T(scale)", "T(1)", place=2)
-    yield mutant("attention_keys", "L[i] != -T(CUDART_INF)", "true")
-    yield mutant("attention_keys", "i < at.n &&", "")
-    yield mutant("attention_keys", "query += TILE", "query += TILE + 1")
-    yield mutant("attention_keys", "(gP[r][c] - delta[i])", "gP[r][c]")
-
-
-def pooling_mutants() -> Iterator[Mutant]:
-    def mutant(*change: str, **more: object) -> Mutant:
-        return Mutant(pooling.FORWARD, "max_pool_forward", "max_pool_forward", *change, **more)
-
-    yield mutant("set >= sets", "set > sets")
-    yield mutant("element < n", "element <= n")
-    yield mutant("element = 0", "element = 1")
-    yield mutant("if (mask && !mask[element]) continue;")
-    yield mutant("equal = 0;", "equal = equal;", place=2)
-    yield mutant(" || (value != value && best == best)")
-    yield mutant("where < 0 || ")
-
-
-MUTANTS = [*softmax_mutants(), *norm_mutants(), *attention_mutants(), *pooling_mutants()]
-
-
 def caught(mutant: Mutant) -> str:
     """How the mutant was found out; empty if it was not."""
+    return caught_by_cases(mutant.kernel)
+
+
+def caught_by_cases(kernel: str) -> str:
+    """What the cases of a kernel find wrong with it; empty if nothing."""
     for case in cases.CASES:
-        if case.kernel != mutant.kernel or "1025" in case.label:
+        if case.kernel != kernel or "1025" in case.label:
             continue
         bits = set()
         for schedule in SCHEDULES:
@@ -160,7 +49,7 @@ def caught(mutant: Mutant) -> str:
                 emulation.check()
             except emulation.KernelError as error:
                 return f"{case}: {error}"
-            error = max(map(cases.relative_error, got, case.expected("float32")), default=0.0)
+            error = case.deviation(got, "float32")
             if error > cases.TOLERANCES["float32"]:
                 return f"{case}: error {error}"
             bits.add(b"".join(y.tobytes() for y in got))
@@ -171,7 +60,7 @@ def caught(mutant: Mutant) -> str:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 def test_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(mutant.code.__dict__, "source", mutant.text())
+    mutant.install(monkeypatch)
     found = caught(mutant)
     assert bool(found) != bool(mutant.survives), found or "no test noticed"
 
@@ -180,3 +69,81 @@ def test_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch):
 def test_without_a_mistake_nothing_is_caught(kernel: str):
     code = next(mutant.code for mutant in MUTANTS if mutant.kernel == kernel)
     assert caught(Mutant(code, kernel, kernel, "")) == ""
+
+
+@pytest.mark.parametrize("index", INDICES, ids=lambda index: f"{index[2]}: {index[4]}")
+def test_an_index_of_32_bits(index: tuple, monkeypatch: pytest.MonkeyPatch):
+    run, code, *change = index
+    Mutant(code, "", *change).install(monkeypatch)
+    with contextlib.suppress(emulation.KernelError):
+        assert not HUGE[run]() <= cases.TOLERANCES["float32"]
+
+
+# ---- mistakes in Python: how kernels are launched -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Launching:
+    """In a function that prepares launches, one piece of text becomes another."""
+
+    module: ModuleType
+    function: str
+    before: str
+    after: str
+    found_by: str | Callable[[], float]  # the cases of a kernel, or what else returns an error
+    users: tuple[ModuleType, ...] = ()  # other modules that have imported the function
+
+    def __str__(self) -> str:
+        return f"{self.function}: {self.before} -> {self.after or 'nothing'}"
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        source = inspect.getsource(getattr(self.module, self.function))
+        assert source.count(self.before) >= 1
+        names = dict(vars(self.module))
+        exec(source.replace(self.before, self.after, 1), names)
+        for module in (self.module, *self.users):
+            monkeypatch.setattr(module, self.function, names[self.function])
+
+
+def launching() -> Iterator[Launching]:
+    rows = "x.strides[-1] == x.itemsize"
+    yield Launching(attention, "_with_contiguous_rows", rows, "True", "attention_forward")
+    yield Launching(attention, "_with_contiguous_rows", rows, "abs(x.strides[-1]) == x.itemsize", "attention_forward")
+    yield Launching(
+        attention, "_layout", "else key_mask.strides", "else (key_mask.shape[2], 0, 1)", "attention_forward"
+    )
+    yield Launching(
+        attention, "_layout", "else pair_mask.strides", "else (*pair_mask.strides[:3], 1)", "attention_backward"
+    )
+    yield Launching(
+        attention, "_strides", "x.strides[:3]", "(x.strides[0], x.strides[2], x.strides[1])", "attention_forward"
+    )
+    for module, kernel in ((norm, "norm_forward"), (pooling, "max_pool_forward")):
+        yield Launching(registry, "or_null", "gpu().ascontiguousarray(x)", "x", kernel, (module,))
+    yield Launching(products, "_matrix_stride", "stride < 0", "stride == -1", "matmul")
+    yield Launching(products, "_matrix_stride", "stride != expected", "stride < 0", "matmul")
+    yield Launching(products, "_matrix_stride", "shape != lead", "len(shape) != len(lead)", "matmul")
+    yield Launching(products, "operand", "column == 1 and row >= max(columns, 1)", "column == 1", "matmul")
+    yield Launching(products, "operand", "row == 1 and column >= max(rows, 1)", "row == 1", "matmul")
+    yield Launching(products, "operand", "column == 1", "abs(column) == 1", "matmul")
+    axes = test_assembly.attention_with_as_many_keys_as_queries
+    yield Launching(ops, "_masks", "mask.any(axis=-2)", "mask.any(axis=-1)", axes)
+    yield Launching(ops, "_masks", "mask.any(axis=-2)", "mask.all(axis=-2)", axes)
+    decay = functools.partial(test_assembly.weight_decay, Adam)
+    yield Launching(optim, "_on_gpu", "(0.0, decay) if self.decoupled", "(decay, 0.0) if self.decoupled", decay)
+    yield Launching(optim, "_on_gpu", "else (decay, 0.0)", "else (0.0, decay)", decay)
+    arch = '"--std=c++17", "-arch=sm_70"'
+    yield Launching(registry, "_compiled", '"--std=c++17",', arch, "softmax_forward")
+
+
+LAUNCHING = list(launching())
+
+
+@pytest.mark.parametrize("mutant", LAUNCHING, ids=str)
+def test_mistakes_in_launching(mutant: Launching, monkeypatch: pytest.MonkeyPatch):
+    mutant.install(monkeypatch)
+    try:
+        found = caught_by_cases(mutant.found_by) if isinstance(mutant.found_by, str) else mutant.found_by() > 1e-12
+    except (emulation.KernelError, CompileException, ValueError) as error:
+        found = str(error)
+    assert found, "no test noticed"

@@ -48,3 +48,15 @@ def test_a_failing_kernel_is_reported_and_the_rest_continues(tmp_path: Path, mon
     assert main(words) == 1
     out = capsys.readouterr().out
     assert f"{emulation.KernelError.__name__}: kernel norm_forward<float>: " in out and "norm_backward" in out
+
+
+@pytest.mark.needs("emulation")
+def test_after_an_illegal_access_nothing_else_is_blamed(tmp_path: Path, monkeypatch, capsys):
+    """On a GPU it spoils the whole process: the check that did it fails, and those after it are not run."""
+    monkeypatch.setitem(norm.CODE.__dict__, "source", norm.CODE.source.replace("row >= rows", "row > rows"))
+    report = tmp_path / "report.json"
+    with emulation.lasting_errors():
+        assert main(["selftest", "--device", "cuda", "--only", "norm_", "--out", str(report)]) == 1
+    out, found = capsys.readouterr().out, json.loads(report.read_text())
+    assert out.count("FAILED ") == 1 and "1 of " in out and found["not_run"] > 50 and not found["times"]
+    assert f"so {found['not_run']} checks were not run; run them in new processes, with --only NAME" in out

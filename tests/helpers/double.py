@@ -32,6 +32,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from autograd.cupy_import import import_cupy
+
 try:
     from autograd.kernels import registry
 except ModuleNotFoundError:  # the tests that run without faster forms
@@ -78,6 +80,12 @@ class Device:
 
     def use(self) -> None:
         """Make it the current one, which it is."""
+
+    def __enter__(self) -> None:
+        """`with device:` makes it the current one for a while."""
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def synchronize(self) -> None:
         waits["synchronize"] += 1
@@ -437,7 +445,12 @@ def module() -> ModuleType:
         Device=Device,
         is_available=lambda: True,
         get_current_stream=Device,  # all that is asked of a stream is to synchronize
-        runtime=SimpleNamespace(getDeviceCount=lambda: 1),
+        runtime=SimpleNamespace(
+            getDeviceCount=lambda: 1,
+            getDeviceProperties=lambda number: {"name": b"a double", "major": 8, "minor": 0, "totalGlobalMem": 2**34},
+            driverGetVersion=lambda: 12090,
+            runtimeGetVersion=lambda: 12090,
+        ),
     )
     cupy.__getattr__ = _missing
     return cupy
@@ -481,6 +494,7 @@ def installed() -> Iterator[ModuleType]:
     before, run_kernel = without(), registry.run_kernel
     sys.modules.update({"cupy": module()} | _companions())
     registry.run_kernel = _by_reference
+    import_cupy("cuda")  # which tries the device, once
     waits.clear()
     copies.clear()
     try:

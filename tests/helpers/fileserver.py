@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import http.server
 import random
+import threading
 
 from tasks.data.catalog import Published
 
@@ -11,11 +12,15 @@ CONTENT = random.Random(0).randbytes(300_000)
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves one content; `plan` says how to answer each of the next requests."""
+    """Serves one content; `plan` says how to answer each of the next requests, then every further one correctly.
+
+    {"raw": [b"HTTP/1.1 200 OK\\r\\n", …], "every": 0.1} sends these bytes and nothing else, with pauses in between.
+    """
 
     def __init__(self, content: bytes) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.plan, self.asked = content, [], []
+        self.let_go = threading.Event()  # at the end of a test: whatever the server still sends stops
         self.url = f"http://127.0.0.1:{self.server_port}/file"
 
 
@@ -26,6 +31,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server, wanted = self.server, self.headers.get("Range")
         server.asked.append(wanted)
         do = server.plan.pop(0) if server.plan else {}
+        if "raw" in do:
+            self.close_connection = True
+            with contextlib.suppress(ConnectionError):
+                for part in do["raw"]:
+                    if server.let_go.wait(do.get("every", 0)):
+                        return
+                    self.wfile.write(part)
+            return
         first = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and not do.get("ignores range") else 0
         body = server.content[first:]
         if "code" in do or (first and not body):

@@ -43,8 +43,8 @@ def test_a_mab_is_its_equation(style: str):
         H = q + joined
         want = H + relu(fc(mab.rff.layers[0], H))
     elif style == "plusplus":
-        H = fc(mab.skip, X) + fc(a.o, joined)
-        want = H + fc(mab.rff.fc, relu(set_norm(H)))
+        H = fc(mab.skip, X) + joined
+        want = H + relu(fc(mab.rff.layers[0], set_norm(H)))
     else:
         H = layer_norm(fc(mab.skip, X) + fc(a.o, joined))
         want = layer_norm(H + relu(fc(mab.rff.layers[0], H)))
@@ -67,7 +67,11 @@ def test_single_choices_replace_those_of_a_style():
     assert isinstance(SAB(3, 8, 2, style="plusplus", rng=rng).mab.norm_x, SetNorm)
     assert isinstance(SAB(3, 8, 2, rng=rng).mab.norm_h, LayerNorm)
     assert ISAB(3, 8, 2, 4, style="plusplus", rng=rng).mab0.norm_x.parameters() == []  # inducing points are not data
-    assert PMA(8, 2, 1, style="plusplus", rng=rng).mab.norm_x.parameters() == []
+    norms = {"norm_x", "norm_y", "norm_rff", "norm_h", "norm_out"}
+    kinds = {in_pma: PMA(8, 2, 1, style="plusplus", norm_in_pma=in_pma, rng=rng).mab for in_pma in (False, True)}
+    assert {name for name in norms if isinstance(getattr(kinds[False], name), SetNorm)} == set()
+    assert {name for name in norms if isinstance(getattr(kinds[True], name), SetNorm)} == {"norm_y", "norm_rff"}
+    assert isinstance(PMA(8, 2, 1, norm_in_pma=False, rng=rng).mab.norm_h, Identity)
 
 
 def test_inducing_points_and_seeds_begin_within_the_authors_bound():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from autograd import Tensor
-from minisets import optim
+from autograd.forms import plain_forms
+from minisets import SAB, optim
 from minisets.nn import Linear
 from minisets.optim import SGD, Adam, clip_grad_norm
 from tests.helpers import double
@@ -226,6 +227,37 @@ def test_a_copy_of_network_and_optimizer_learns_by_itself(device: str):
     for name, value in other.state_dict().items():
         np.testing.assert_allclose(before[name] - value, 0.1, rtol=1e-3)
         np.testing.assert_array_equal(net.state_dict()[name], before[name])
+
+
+@pytest.mark.parametrize("make", [Adam, lambda p: SGD(p, lr=0.1, momentum=0.9)])
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda pair: (pair[0], copy.copy(pair[1]))])
+def test_a_copied_optimizer_keeps_the_state_of_its_own_steps(device: str, make, duplicate):
+    """Parameters, buffers and step counts, after steps with all gradients and with one missing, in any order."""
+    net = SAB(3, 4, 2, rng=np.random.default_rng(0)).to(device)
+    reference = copy.deepcopy(net)
+    pair, expected = (net, make(net.parameters())), make(reference.parameters())
+
+    def step(net, optimizer, missing: int | None = None) -> dict[str, np.ndarray]:
+        for i, p in enumerate(net.parameters()):
+            p.grad = None if i == missing else p.data * 2 + i
+        optimizer.step()
+        return net.state_dict() | optimizer.state_dict()
+
+    step(*pair)  # so that there is something to copy
+    before = pair[1].state_dict()
+    copied = duplicate(pair)
+    with plain_forms():
+        step(reference, expected)
+    for missing in (None, None, 2, None):
+        got = step(*copied, missing)
+        with plain_forms():
+            want = step(reference, expected, missing)
+        assert len(got) == len(want)
+        for name, value in want.items():
+            np.testing.assert_allclose(got[name], value, rtol=1e-5, atol=1e-7, err_msg=name)
+    if copied[0] is not net:
+        for name, value in pair[1].state_dict().items():
+            np.testing.assert_array_equal(value, before[name])
 
 
 def test_a_parameter_that_was_given_another_array_is_moved(device: str):

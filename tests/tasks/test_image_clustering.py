@@ -178,7 +178,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes()
 
 
-def test_which_features_are_used(tmp_path: Path, monkeypatch):
+def test_which_features_are_used(tmp_path: Path, monkeypatch, capsys):
     """Those of the real images if they are there, those of a folder that is named, or made-up ones."""
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     assert Config().data == "synthetic" and Config().folder() is None
@@ -189,6 +189,8 @@ def test_which_features_are_used(tmp_path: Path, monkeypatch):
     with pytest.raises(UsageError, match="there are 100 classes, of which some 4 have only"):
         Config().check()
     Config(n_min=50, n_max=60).check()
+    warning = f"warning: {features.default_folder()}, train: 4,000 images (50,000 expected); "
+    assert capsys.readouterr().err.count(warning) == 1
     assert Config(data="synthetic").folder() is None
     other = tmp_path / "other"
     features.save(other, {"train": Features(*some(400))}, {"data": "synthetic", "accuracy": 0.7})

@@ -16,6 +16,7 @@ from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
 from tasks.harness.run_folder import RunFolder
 from tasks.set_anomaly import Config
 from tests.helpers.runs import assert_same_run, change_json
+from tests.tasks.data.test_celeba import data as tiny_celeba  # noqa: F401  a CelebA of sixty images, as a fixture
 
 SMALL = {"arch": "rFF + Pooling", "data": "synthetic", "size": 8, "batch": 4, "steps": 12, "train_sets": 20,
          "validation_sets": 5, "test_sets": 10, "evaluate_every": 5, "save_every": 5, "log_every": 3}  # fmt: skip
@@ -214,6 +215,21 @@ def test_no_faces_without_examples_checkpoint_or_data(tmp_path: Path):
     assert task.EXPERIMENT.figures["faces"]([folder]) is not None  # from examples.npz
     folder.examples_path.unlink()
     assert task.EXPERIMENT.figures["faces"]([folder]) is None
+
+
+def test_a_missing_image_is_reported_before_anything_is_written(tiny_celeba: Path, tmp_path: Path, capsys):  # noqa: F811
+    few = {"size": 8, "steps": 2, "batch": 2, "train-sets": 20, "validation-sets": 5, "test-sets": 20}
+    words = ["train", "set_anomaly", "--arch", "rFF + Pooling", "--out", str(tmp_path / "run")]
+    words += [word for name, value in few.items() for word in (f"--{name}", str(value))]
+    for path in sorted((tiny_celeba / "img_align_celeba").iterdir())[2::3]:  # those to test on, which come last
+        path.rename(path.with_suffix(".away"))
+    for _ in range(2):  # the same command says the same
+        assert main(words) == 2
+        assert "other images are in the attribute list but not in" in capsys.readouterr().err
+        assert not (tmp_path / "run").exists()
+    for path in (tiny_celeba / "img_align_celeba").glob("*.away"):
+        path.rename(path.with_suffix(".jpg"))
+    assert main(words) == 0
 
 
 @pytest.mark.parametrize(

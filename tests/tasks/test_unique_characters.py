@@ -14,7 +14,7 @@ from tasks.harness.errors import UsageError
 from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
 from tasks.harness.run_folder import RunFolder
 from tasks.unique_characters import Config, Sets
-from tests.tasks.data.test_omniglot import tiny  # noqa: F401  a tiny Omniglot, as a fixture
+from tests.tasks.data.test_omniglot import tiny, unpack  # noqa: F401  a tiny Omniglot, as a fixture
 
 LABELS = (*task.EXPERIMENT.rows, "ISAB (1) + PMA", "ISAB (4) + PMA")
 SMALL = {"data": "synthetic", "batch": 4, "n_min": 3, "n_max": 5, "validation_sets": 10, "test_sets": 20}
@@ -240,3 +240,14 @@ def test_it_trains_on_omniglot_if_present(tiny: dict, tmp_path: Path, capsys):  
     assert "data: omniglot" in capsys.readouterr().out
     result = json.loads((tmp_path / "run/result.json").read_text())
     assert result["data"] == result["options"]["data"] == "omniglot" and "data" not in result["deviations"]
+
+
+def test_a_damaged_drawing_is_reported_before_anything_is_written(tiny: dict, tmp_path: Path, capsys):  # noqa: F811
+    unpack(tmp_path)
+    path = next((tmp_path / "omniglot/images_evaluation").rglob("*_07.png"))
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1  # in the last bytes of its pixels
+    path.write_bytes(content)
+    assert main(["train", "unique_characters", "--arch", "rFF + PMA", "--out", str(tmp_path / "run")]) == 2
+    assert f"{path.name} is damaged or not a drawing of Omniglot: a checksum" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

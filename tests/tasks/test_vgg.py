@@ -16,15 +16,11 @@ from tasks.data.standins import texture_images
 from tasks.harness.cli import main
 from tasks.harness.run import TRAINING, rng_for
 from tests.helpers.commandline import command
+from tests.helpers.runs import assert_same_run
 from tests.tasks.data.test_cifar100 import records
 
 SMALL = "--width 2 --depth 11 --per-class 5 --batch 20 --evaluate-every 4 --log-every 2 --save-every 3"
 TINY = shlex.split(SMALL)
-
-
-def arrays(path: Path) -> dict[str, bytes]:
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name].tobytes() for name in file.files}
 
 
 def test_an_epoch_shows_every_image_once():
@@ -95,24 +91,57 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch):
         begin("stopped")
     assert json.loads((tmp_path / "stopped/progress.json").read_text())["step"] == 6
     assert begin("stopped", "--resume") == 0
-    assert arrays(tmp_path / "stopped/checkpoint.npz") == arrays(tmp_path / "straight/checkpoint.npz")
-    for part in ("metrics.jsonl", "features/train.npy", "features/test_labels.npy"):
+    assert_same_run(tmp_path / "stopped", tmp_path / "straight")
+    for part in ("features/train.npy", "features/test_labels.npy"):
         assert (tmp_path / "stopped" / part).read_bytes() == (tmp_path / "straight" / part).read_bytes()
 
 
-def test_features_of_real_images_are_shared_if_none_are_better(tmp_path: Path, monkeypatch, capsys):
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with a few images in the format of CIFAR-100."""
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path / "data"))
     (tmp_path / "data/cifar-100-binary").mkdir(parents=True)
     for part, labels in (("train", [0, 1, 2, 3] * 5), ("test", [0, 1])):
         (tmp_path / f"data/cifar-100-binary/{part}.bin").write_bytes(records(labels))
+    return tmp_path / "data"
+
+
+def test_features_of_real_images_are_shared_if_none_are_better(real: Path, tmp_path: Path, capsys):
     assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
-    assert "data: cifar100" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "data: cifar100" in shown.out and f"{real}, train: 20 images, from 0 to 5 of a class" in shown.err
     assert features.load(features.default_folder(), "train").labels.tolist() == [0, 1, 2, 3] * 5
-    found = {"test": features.load(features.default_folder(), "test")}
+    found = {part: features.load(features.default_folder(), part) for part in features.SPLITS}
     vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, -1.0)
     assert features.read_about(features.default_folder())["seed"] == 0  # a less accurate network does not replace it
     vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, 2.0)
     assert features.read_about(features.default_folder())["seed"] == 9
+
+
+def test_shared_features_that_are_incomplete_are_replaced(real: Path, tmp_path: Path):
+    """An interrupted run leaves the folder without about.json, or without an array."""
+    shared = features.default_folder()
+    shared.mkdir()
+    assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
+    assert features.stored_accuracy(shared) is not None
+    found = {part: features.load(shared, part) for part in features.SPLITS}
+    for name, content in (("about.json", b"{"), ("test.npy", b"\x93NUMPY"), ("train_labels.npy", b"")):
+        vgg.save_features(tmp_path / "other", vgg.Config(seed=1), found, 9.0)
+        (shared / name).write_bytes(content)
+        vgg.save_features(tmp_path / "other", vgg.Config(seed=2), found, 0.0)
+        assert features.read_about(shared)["seed"] == 2 and features.stored_accuracy(shared) == 0
+        (shared / name).unlink()
+        vgg.save_features(tmp_path / "other", vgg.Config(seed=3), found, 0.0)
+        assert features.read_about(shared)["seed"] == 3 and features.stored_accuracy(shared) == 0
+
+
+def test_a_run_ends_where_features_cannot_be_shared(real: Path, tmp_path: Path, capsys):
+    features.default_folder().write_bytes(b"a file where the folder should be")
+    assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().err
+    assert "warning: the features were not shared: cannot write" in shown
+    assert f"--features {tmp_path / 'run/features'} uses them" in shown
+    assert (tmp_path / "run/result.json").exists()
 
 
 def test_a_damaged_file_is_reported_before_anything_is_written(tmp_path: Path, monkeypatch, capsys):

@@ -4,8 +4,9 @@ Matrices are in column-major order, a leading dimension apart. The additional ch
 CuPy takes its functions and constants from here by name; one that is missing is not emulated.
 """
 
+import contextlib
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +23,11 @@ CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_64F_PEDANTIC = 70, 71
 _DATA_TYPES = {0: "f4", 1: "f8", 2: "f2", 4: "c8", 5: "c16"}  # cudaDataType_t
 _LETTERS = {"s": "f4", "d": "f8", "c": "c8", "z": "c16"}  # of sgemm, dgemm ...
 _pointer_mode = CUBLAS_POINTER_MODE_HOST
+_sums_reversed = False
 
 
 def create() -> int:
-    return 1
+    return 1 + library.current_device()  # a handle is for the device that was current when it was made
 
 
 def destroy(handle: int) -> None:
@@ -51,6 +53,17 @@ def setPointerMode(handle: int, mode: int) -> None:
 
 def getPointerMode(handle: int) -> int:
     return _pointer_mode
+
+
+@contextlib.contextmanager
+def reversed_sums() -> Iterator[None]:
+    """Sum the terms of each product from the last to the first: cuBLAS has an order of its own, too."""
+    global _sums_reversed
+    _sums_reversed = True
+    try:
+        yield
+    finally:
+        _sums_reversed = False
 
 
 # ---- operands --------------------------------------------------------------------------------------------------------
@@ -83,6 +96,8 @@ class Matrix(NamedTuple):
 def _memory(name: str, address: int, size: int, on_device: bool = True) -> np.ndarray:
     if on_device and not library.holds(address, size):
         raise KernelError(f"CUBLAS: {name}, {size} bytes at {address:#x}, is not inside one live allocation")
+    if on_device and library.device_of(address) != library.current_device():
+        raise KernelError(f"CUBLAS: {name} is on device {library.device_of(address)}, which is not the current one")
     return np.frombuffer((ctypes.c_char * size).from_address(address), np.uint8)
 
 
@@ -104,6 +119,7 @@ def _transposed(matrices: np.ndarray, operation: int) -> np.ndarray:
 class Product(NamedTuple):
     """C = alpha · op(A) · op(B) + beta · C, where op(A) is (m, k) and op(B) is (k, n)."""
 
+    handle: int
     transa: int
     transb: int
     m: int
@@ -132,12 +148,17 @@ class Product(NamedTuple):
         if k > 0:
             left = _transposed(a.view(*a_shape), self.transa).astype(self.scalar)
             right = _transposed(b.view(*b_shape), self.transb).astype(self.scalar)
+            if _sums_reversed:
+                left, right = left[..., ::-1].copy(), right[:, ::-1].copy()
             scaled = scaled + _scalar("alpha", self.alpha, self.scalar) * (left @ right)
         result[...] = scaled
         return a.bytes(*a_shape) + b.bytes(*b_shape) + c.bytes(m, n)
 
     def launch(self, *batches: Iterable[Matrix]) -> None:
         """Compute one call of cuBLAS and count it."""
+        here = library.current_device()
+        if self.handle != 1 + here:
+            raise KernelError(f"CUBLAS_STATUS_INVALID_VALUE: a handle of another device than the current one, {here}")
         library.record_product(sum(self.compute(*matrices) for matrices in batches))
 
 
@@ -156,7 +177,7 @@ def gemmEx(
 ):
     operands = ((a, atype, lda), (b, btype, ldb), (c, ctype, ldc))
     matrices = [Matrix(name, p, np.dtype(_DATA_TYPES[t]), ld) for name, (p, t, ld) in zip("ABC", operands, strict=True)]
-    Product(transa, transb, m, n, k, alpha, beta, _scalar_type(compute, ctype)).launch(matrices)
+    Product(handle, transa, transb, m, n, k, alpha, beta, _scalar_type(compute, ctype)).launch(matrices)
 
 
 def gemmStridedBatchedEx(
@@ -168,13 +189,13 @@ def gemmStridedBatchedEx(
         Matrix(name, p, np.dtype(_DATA_TYPES[t]), ld, stride, count)
         for name, (p, t, ld, stride) in zip("ABC", operands, strict=True)
     ]
-    Product(transa, transb, m, n, k, alpha, beta, _scalar_type(compute, ctype)).launch(matrices)
+    Product(handle, transa, transb, m, n, k, alpha, beta, _scalar_type(compute, ctype)).launch(matrices)
 
 
 def _gemm(dtype: np.dtype) -> Callable[..., None]:
     def gemm(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
         matrices = Matrix("A", a, dtype, lda), Matrix("B", b, dtype, ldb), Matrix("C", c, dtype, ldc)
-        Product(transa, transb, m, n, k, alpha, beta, dtype).launch(matrices)
+        Product(handle, transa, transb, m, n, k, alpha, beta, dtype).launch(matrices)
 
     return gemm
 
@@ -183,7 +204,7 @@ def _gemm_strided_batched(dtype: np.dtype) -> Callable[..., None]:
     def gemm(handle, transa, transb, m, n, k, alpha, a, lda, stridea, b, ldb, strideb, beta, c, ldc, stridec, count):
         operands = ((a, lda, stridea), (b, ldb, strideb), (c, ldc, stridec))
         matrices = [Matrix(name, p, dtype, ld, s, count) for name, (p, ld, s) in zip("ABC", operands, strict=True)]
-        Product(transa, transb, m, n, k, alpha, beta, dtype).launch(matrices)
+        Product(handle, transa, transb, m, n, k, alpha, beta, dtype).launch(matrices)
 
     return gemm
 
@@ -192,7 +213,7 @@ def _gemm_batched(dtype: np.dtype) -> Callable[..., None]:
     """The operands are arrays, on the device, of the addresses of the matrices."""
 
     def gemm(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, count):
-        product = Product(transa, transb, m, n, k, alpha, beta, dtype)
+        product = Product(handle, transa, transb, m, n, k, alpha, beta, dtype)
         tables = [
             _memory(f"the table of {name}", p, 8 * count).view(np.uint64)
             for name, p in zip("ABC", (a, b, c), strict=True)

@@ -45,6 +45,7 @@ _ATTRIBUTE = r"(?:\w+\s*\([^)]*\)\s*)?"  # __launch_bounds__(128)
 _KERNEL = re.compile(
     rf"(?P<template>\btemplate\s*<[^;{{}}]*>\s*)?__global__\s+{_ATTRIBUTE}void\s+{_ATTRIBUTE}(?P<name>\w+)\s*\("
 )
+_LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\(([^,()]+)[^()]*\)\s*(?:void\s+)?(\w+)\s*\(")
 _COLLECTIVE = re.compile(r"__sync|__shfl|__ballot|__any_sync|__all_sync|__shared__")
 
 
@@ -174,8 +175,14 @@ def rewrite_shared(source: str) -> str:
     return _STATIC_SHARED.sub(static, source)
 
 
-def kernel_table(kernels: Sequence[str], collective: bool, strict: bool) -> str:
-    entries = ",\n".join(f"EMULATED_KERNEL({name})" for name in kernels)
+def launch_bounds(source: str) -> dict[str, str]:
+    """The kernels of a source that declare how many threads a block has at most."""
+    return {name: bound for bound, name in _LAUNCH_BOUNDS.findall(source)}
+
+
+def kernel_table(kernels: Sequence[str], bounds: dict[str, str], collective: bool, strict: bool) -> str:
+    most = [bounds.get(name.partition("<")[0], "1024") for name in kernels]
+    entries = ",\n".join(f"EMULATED_KERNEL({bound}, {name})" for bound, name in zip(most, kernels, strict=True))
     return f"""
 extern "C" {{
 extern const bool emulated_is_collective = {str(collective).lower()};
@@ -193,7 +200,8 @@ def compile_source(source: str, names: Iterable[str] | None = None, options: Ite
     # to optimize CuPy's many small kernels takes longer than to run them as they are
     optimization = "-O0" if generated else "-O1"
     flags = (*LANGUAGE, *BOUNDS, *arithmetic_options(), optimization)
-    text = rewrite_shared(source) + kernel_table(kernels, bool(_COLLECTIVE.search(source)), strict=not generated)
+    collective = bool(_COLLECTIVE.search(source))
+    text = rewrite_shared(source) + kernel_table(kernels, launch_bounds(source), collective, strict=not generated)
     header = precompiled_header("generated.h" if generated else "device.h", flags)
     extra = [option for option in options if option.startswith(("-D", "-U", "-I"))]
     command = ["g++", *flags, *LINK, *extra, *header, "-x", "c++", "-"]

@@ -9,11 +9,14 @@
 namespace {
 
 PyObject *kernel_error = PyExc_RuntimeError;
+bool errors_stay = false;
+bool lost = false;                   // the device, by an illegal access while errors stay
 std::vector<const char *> launched;  // the names of what was launched, in order
 
 // A module is a library that compiling.py made from a source, a function one kernel of it. Neither is ever freed.
 struct Module {
   void *library;
+  int device;  // on which it was loaded, and where alone it can be launched
   bool collective, strict;
 };
 
@@ -35,11 +38,34 @@ size_t bytes_handed(const EmulatedKernel *kernel, void **arguments) {
   return total;
 }
 
+// What is wrong with launching this function on the current device, or "".
+std::string misplaced(const Function *function, void **arguments) {
+  const int here = emulation::current_device;
+  if (function->module->device != here) {
+    return "CUDA_ERROR_INVALID_HANDLE: loaded on device " + std::to_string(function->module->device) +
+           ", launched on device " + std::to_string(here);
+  }
+  for (int i = 0; i < function->kernel->parameters; i++) {
+    if (!function->kernel->points[i]) continue;
+    const int device = emulation::device_of(*static_cast<uintptr_t *>(arguments[i]));
+    if (device >= 0 && device != here) {
+      return "CUDA_ERROR_ILLEGAL_ADDRESS: argument " + std::to_string(i) + " is on device " + std::to_string(device) +
+             ", the kernel on device " + std::to_string(here);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 PyObject *fail(const std::string &message) {
   PyErr_SetString(kernel_error, message.c_str());
   return nullptr;
+}
+
+bool device_lost() {
+  if (lost) fail("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered");
+  return lost;
 }
 
 PyObject *none_or_fail(const std::string &message) {
@@ -63,7 +89,7 @@ intptr_t driver_moduleLoadData(PyObject *image, int) {
     return 0;
   }
   auto flag = [library](const char *name) { return *static_cast<const bool *>(dlsym(library, name)); };
-  return reinterpret_cast<intptr_t>(new Module{library, flag("emulated_is_collective"), flag("emulated_is_strict")});
+  return reinterpret_cast<intptr_t>(new Module{library, emulation::current_device, flag("emulated_is_collective"), flag("emulated_is_strict")});
 }
 
 PyObject *driver_moduleUnload(intptr_t, int) { Py_RETURN_NONE; }
@@ -87,6 +113,7 @@ intptr_t driver_moduleGetGlobal(intptr_t module, PyObject *name, int) {
 PyObject *driver_launchKernel(intptr_t address, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                               unsigned block_y, unsigned block_z, unsigned dynamic_bytes, intptr_t, intptr_t arguments,
                               intptr_t, int) {
+  if (device_lost()) return nullptr;
   auto *function = reinterpret_cast<Function *>(address);
   const EmulatedKernel *kernel = function->kernel;
   emulation::Launch launch;
@@ -101,7 +128,9 @@ PyObject *driver_launchKernel(intptr_t address, unsigned grid_x, unsigned grid_y
   emulation_record(kernel->name);
   emulation_counts.launches++;
   emulation_counts.bytes_handed += bytes_handed(kernel, launch.arguments);
-  std::string problem = emulation::run(launch);
+  std::string problem = misplaced(function, launch.arguments);
+  if (problem.empty()) problem = emulation::run(launch);
+  lost = errors_stay && problem.find("ILLEGAL_ADDRESS") != std::string::npos;
   if (!problem.empty()) return fail(std::string("kernel ") + kernel->name + ": " + problem);
   Py_RETURN_NONE;
 }
@@ -122,9 +151,15 @@ int emulation_replace(PyObject *capsule, void *function) { return PyCapsule_SetP
 
 void emulation_schedule(int order, unsigned seed) { emulation::set_order(static_cast<emulation::Order>(order), seed); }
 
+void emulation_errors_stay(int stay) { errors_stay = stay, lost = false; }
+
+void emulation_only_ends(int only, const char *skipped) { emulation::only_ends = only, emulation::skipped = skipped; }
+
 PyObject *emulation_check() { return none_or_fail(emulation::damage()); }
 
 long emulation_live() { return emulation::live_allocations(); }
+
+int emulation_device_of(uintptr_t address) { return emulation::device_of(address); }
 
 int emulation_holds(uintptr_t address, size_t bytes) { return emulation::holds(address, bytes); }
 

@@ -14,6 +14,7 @@ extern "C" {
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 static intptr_t new_allocation(size_t bytes, Place place) {
+  if (device_lost()) return 0;
   uintptr_t address = emulation::allocate(bytes, place);
   if (!address) PyErr_NoMemory();
   if (place == Place::device) {
@@ -37,6 +38,7 @@ static bool on_device(intptr_t address, size_t bytes) {
 }
 
 static PyObject *copy(intptr_t to, intptr_t from, size_t bytes, int kind) {
+  if (device_lost()) return nullptr;
   enum { to_device = 1, to_host = 2, on_the_device = 3 };
   if (bytes && (kind == to_device || kind == on_the_device) && !on_device(to, bytes)) {
     return fail("cudaErrorInvalidValue: a copy of " + std::to_string(bytes) + " bytes leaves its destination");
@@ -73,9 +75,10 @@ PyObject *runtime_memsetAsync(intptr_t address, int value, size_t bytes, intptr_
 int runtime_pointerGetMemoryType(intptr_t address, int) { return emulation::memory_type(address); }
 PyObject *runtime_memGetInfo(int) { return Py_BuildValue("(nn)", Py_ssize_t(8) << 30, Py_ssize_t(16) << 30); }
 
-// ---- device, streams, events: one device, and nothing is ever left to wait for --------------------------------------
+// ---- devices, streams, events: nothing is ever left to wait for -----------------------------------------------------
 
 static PyObject *wait() {
+  if (device_lost()) return nullptr;
   emulation_counts.waits++;
   Py_RETURN_NONE;
 }
@@ -83,13 +86,18 @@ static PyObject *wait() {
 PyObject *runtime__ensure_context(void) { Py_RETURN_NONE; }
 PyObject *runtime_deviceSynchronize(int) { return wait(); }
 PyObject *runtime_setDevice(int device, int) {
-  return none_or_fail(device ? "cudaErrorInvalidDevice: there is only device 0" : "");
+  if (device < 0 || device >= emulation::devices) return fail("cudaErrorInvalidDevice: invalid device ordinal");
+  emulation::current_device = device;
+  Py_RETURN_NONE;
 }
-int runtime_getDevice(int) { return 0; }
-int runtime_getDeviceCount(int) { return 1; }
+int runtime_getDevice(int) { return emulation::current_device; }
+int runtime_getDeviceCount(int) { return emulation::devices; }
+int runtime_deviceCanAccessPeer(int, int, int) { return 0; }
 int runtime_driverGetVersion(int) { return 12090; }
 
-int runtime_deviceGetAttribute(int attribute, int, int) {
+static int major_version(int device) { return 8 + device; }  // compute capability 8.0 and 9.0
+
+int runtime_deviceGetAttribute(int attribute, int device, int) {
   switch (attribute) {
     case 1: return 1024;                      // threads per block
     case 8: return emulation::shared_limit;   // shared memory per block
@@ -98,14 +106,14 @@ int runtime_deviceGetAttribute(int attribute, int, int) {
     case 16: return 4;                        // multiprocessors
     case 39: return 2048;                     // threads per multiprocessor
     case 41: return 1;                        // host and device share addresses
-    case 75: return 8;                        // compute capability 8.0
+    case 75: return major_version(device);    // of the compute capability
     default: return 0;
   }
 }
 
-PyObject *runtime_getDeviceProperties(int, int) {
+PyObject *runtime_getDeviceProperties(int device, int) {
   return Py_BuildValue("{s:y,s:i,s:i,s:i,s:i,s:i,s:n,s:n}",
-                       "name", "emulation on the host", "major", 8, "minor", 0,
+                       "name", "emulation on the host", "major", major_version(device), "minor", 0,
                        "warpSize", 32, "multiProcessorCount", 4, "maxThreadsPerBlock", 1024,
                        "sharedMemPerBlock", Py_ssize_t(emulation::shared_limit),
                        "totalGlobalMem", Py_ssize_t(16) << 30);

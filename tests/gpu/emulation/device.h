@@ -131,7 +131,8 @@ struct EmulatedCall<kernel> {
   static constexpr int count = sizeof...(Parameters);
 };
 
-#define EMULATED_KERNEL(...) \
-  {#__VA_ARGS__, EmulatedCall<__VA_ARGS__>::run, EmulatedCall<__VA_ARGS__>::points, EmulatedCall<__VA_ARGS__>::count}
+#define EMULATED_KERNEL(most_threads, ...) \
+  {#__VA_ARGS__, EmulatedCall<__VA_ARGS__>::run, EmulatedCall<__VA_ARGS__>::points, \
+   EmulatedCall<__VA_ARGS__>::count, most_threads}
 
 #include "intrinsics.h"

@@ -142,8 +142,11 @@ def _compile(
     name_expressions: list[str] | None = None, *rest: Any, **more: Any,
 ) -> tuple[bytes, dict[str, str] | None]:  # fmt: skip
     """The "cubin" that CuPy hands to the driver is the path of a library; kernels keep the names CuPy knows them by."""
-    from cupy.cuda.compiler import CompileException
+    from cupy.cuda.compiler import CompileException, _get_arch
 
+    wrong = [option for option in options if option.startswith(("-arch", "--gpu-arch", "-code", "--gpu-code"))]
+    if wrong or arch not in (None, _get_arch()):
+        raise CompileException(f"for another architecture: {wrong or arch}", source, filename, options, "emulation")
     try:
         path = compiling.compile_source(source, name_expressions, options)
     except compiling.CompileError as error:

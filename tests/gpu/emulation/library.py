@@ -39,6 +39,7 @@ def load() -> ctypes.PyDLL:
         library.emulation_schedule.argtypes = [ctypes.c_int, ctypes.c_uint]
         library.emulation_check.restype = ctypes.py_object
         library.emulation_live.restype = ctypes.c_long
+        library.emulation_device_of.argtypes = [ctypes.c_size_t]
         library.emulation_holds.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
         library.emulation_record.argtypes = [ctypes.c_char_p]
         library.emulation_launched.argtypes = [ctypes.c_ssize_t]
@@ -116,12 +117,45 @@ def check() -> None:
     load().emulation_check()
 
 
+def device_of(address: int) -> int:
+    """The device whose memory this is in; -1 if it is in none."""
+    return load().emulation_device_of(address)
+
+
+def current_device() -> int:
+    return load().runtime_getDevice(0)
+
+
 def holds(address: int, size: int) -> bool:
     """Are these bytes inside one live allocation?"""
     return bool(load().emulation_holds(address, size))
 
 
+@contextlib.contextmanager
+def lasting_errors() -> Iterator[None]:
+    """As on a GPU: after an illegal access every launch, copy and wait fails, until the end (there, of the process)."""
+    load().emulation_errors_stay(1)
+    try:
+        yield
+    finally:
+        load().emulation_errors_stay(0)
+
+
 # ---- schedules -------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def only_ends(skipped: str = "") -> Iterator[None]:
+    """Run only the first and the last block of each grid: for sizes at which all of them would take hours.
+
+    Kernels whose name begins with `skipped` are not run at all.
+    """
+    load().emulation_only_ends(1, skipped.encode())
+    try:
+        yield
+    finally:
+        load().emulation_only_ends(0, b"")
+
 
 _ORDERS = {"forward": 0, "reverse": 1}
 _RANDOM = 2

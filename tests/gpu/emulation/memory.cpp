@@ -2,6 +2,7 @@
 //
 //     | inaccessible pages | 0xA5 0xA5 ... | the allocation, at first 0xFF (NaN) | inaccessible pages |
 //
+// A huge allocation begins as zeros instead, which take no memory until they are written.
 // The allocation ends where the page ends, so one element too far faults; a write before its start damages the pattern.
 // Freed memory stays inaccessible for a while before its addresses are used again.
 #include <sys/mman.h>
@@ -14,6 +15,9 @@
 #include "runtime.h"
 
 namespace emulation {
+
+thread_local int current_device = 0;
+
 namespace {
 
 struct Allocation {
@@ -21,6 +25,7 @@ struct Allocation {
   size_t mapped;
   size_t bytes;
   Place place;
+  int device;
 };
 
 constexpr unsigned char pattern = 0xA5;
@@ -74,9 +79,9 @@ uintptr_t allocate(size_t bytes, Place place) {
     return 0;
   }
   memset(first, pattern, body - bytes);
-  memset(first + body - bytes, 0xFF, bytes);
+  if (bytes < sparse) memset(first + body - bytes, 0xFF, bytes);
   auto address = reinterpret_cast<uintptr_t>(first + body - bytes);
-  live[address] = {static_cast<char *>(mapping), mapped, bytes, place};
+  live[address] = {static_cast<char *>(mapping), mapped, bytes, place, current_device};
   return address;
 }
 
@@ -107,6 +112,11 @@ int memory_type(uintptr_t address) {
   auto found = find(address);
   if (found == live.end()) return 0;                      // cudaMemoryTypeUnregistered
   return found->second.place == Place::pinned ? 1 : 2;  // cudaMemoryTypeHost, cudaMemoryTypeDevice
+}
+
+int device_of(uintptr_t address) {
+  auto found = find(address);
+  return found == live.end() || found->second.place != Place::device ? -1 : found->second.device;
 }
 
 long live_allocations() {

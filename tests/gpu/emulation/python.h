@@ -12,4 +12,5 @@ struct Counts {
 extern "C" Counts emulation_counts;
 
 PyObject *fail(const std::string &message);          // raises a KernelError
+bool device_lost();                                  // if so, a KernelError has been raised
 PyObject *none_or_fail(const std::string &message);  // None if there is no message

@@ -13,6 +13,9 @@ namespace emulation {
 constexpr size_t page = 4096;
 constexpr size_t guard = 64 << 10;         // bytes of address space, before and after an allocation, that fault
 constexpr size_t shared_limit = 48 << 10;  // bytes of shared memory that a block may use
+constexpr size_t sparse = size_t(1) << 30;  // allocations of so many bytes begin as zeros that take no memory
+constexpr int devices = 2;                 // neither of which can access the memory of the other
+extern thread_local int current_device;    // on which memory is allocated and kernels run
 
 // ---- memory.cpp: allocations between inaccessible pages -------------------------------------------------------------
 
@@ -23,6 +26,7 @@ std::string release(uintptr_t address);                             // a sentenc
 bool holds(uintptr_t address, size_t bytes);                        // does one live allocation hold all of these?
 uintptr_t start_of_allocation(uintptr_t address, size_t *bytes);    // of the one that the address is in, or 0
 int memory_type(uintptr_t address);                                 // as cudaPointerGetAttributes tells it
+int device_of(uintptr_t address);                                   // on which the memory is, -1 if on none
 long live_allocations();                                            // on the device
 std::string damage();                                               // live allocations with a write before their start
 void describe(uintptr_t address, char *text, size_t size);          // where an address lies, for a message
@@ -58,6 +62,8 @@ struct Launch {
   bool strict;      // divergence is an error
 };
 
+extern bool only_ends;           // run only the first and the last block of a grid
+extern std::string skipped;      // and nothing of kernels whose name begins so, if this is not empty
 std::string run(Launch launch);  // a sentence if it failed, or ""
 void prepare_threads(const Launch &launch);
 void run_block(const uint3 &place);

@@ -18,6 +18,7 @@ struct EmulatedKernel {
   void (*entry)(void **arguments);
   const bool *points;  // for each parameter: may it start with a pointer into device memory?
   int parameters;
+  unsigned most_threads;  // in a block: its __launch_bounds__
 };
 
 enum EmulatedCollective { EMULATED_SHUFFLE, EMULATED_BALLOT, EMULATED_WAIT };

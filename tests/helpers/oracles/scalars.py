@@ -65,7 +65,7 @@ def sigmoid_of(x):
         return float(1 / (1 + (-Decimal(x)).exp()))
 
 
-def clip_of(x, *, low=None, high=None):
+def clip_of(x, low=None, high=None):
     """x moved up to low, then down to high."""
     if low is not None and x < low:
         x = low

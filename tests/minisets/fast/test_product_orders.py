@@ -8,7 +8,7 @@ import pytest
 
 from autograd import Tensor, threads
 from autograd.forms import plain_forms
-from minisets import MAB, Multihead
+from minisets import MAB, Multihead, Style
 from minisets.fast import blocks, product_orders
 from tasks.bench import networks
 from tests.helpers.forms import gradients
@@ -53,9 +53,11 @@ def test_the_cheapest_order_is_chosen(sets: int, n: int, m: int, d_x: int, expec
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("style", ["paper", "authors", "plusplus"])
+@pytest.mark.parametrize(
+    "style", ["paper", "authors", "plusplus", Style(norm_position="pre", norm_kind="set")], ids=str
+)
 @pytest.mark.parametrize(("n", "m", "shared"), [(3, 40, False), (40, 3, False), (3, 40, True), (7, 7, False)])
-def test_all_orders_give_the_same_result(n: int, m: int, shared: bool, style: str, masked: bool, bias: bool):
+def test_all_orders_give_the_same_result(n: int, m: int, shared: bool, style: str | Style, masked: bool, bias: bool):
     """Each order by force, with an empty set among others where an order takes masks, against the plain form."""
     rng = np.random.default_rng(0)
     block = MAB(8, 8, 8, 4, style=style, bias=bias, rng=rng).astype("float64")
@@ -69,7 +71,7 @@ def test_all_orders_give_the_same_result(n: int, m: int, shared: bool, style: st
 
     with plain_forms():
         plain = results()
-    few_keys = not masked and not shared and style != "authors"
+    few_keys = not masked and not shared and block.style.output
     for order in ("textbook", "few queries", *(["few keys"] if few_keys else [])):
         with mock.patch.object(blocks, "cheapest", lambda *arguments, order=order: order):
             for a, b in zip(results(), plain, strict=True):

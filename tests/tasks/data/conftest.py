@@ -13,7 +13,6 @@ from tests.helpers.fileserver import CONTENT, Server
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(download, "BACKOFF", 0.001)
     with Server(CONTENT) as server:
-        server.let_go = threading.Event()
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server

@@ -1,7 +1,10 @@
 """Prepared arrays: made once, whole or not there, made again when the files they come from change."""
 
+import errno
 import multiprocessing
 import os
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -58,19 +61,66 @@ def test_a_damaged_array_is_made_again(source: Path):
         np.testing.assert_array_equal(make(source), ROWS)
 
 
+def test_every_damaged_byte_is_found(source: Path):
+    """In the header, which NumPy reads as a Python literal, in the array, and in the checksum after it."""
+    make(source)
+    (path,) = files(source)
+    good, rng = path.read_bytes(), random.Random(0)
+    for place in range(len(good)):
+        for byte in (good[place] ^ 1 << rng.randrange(8), rng.choice(b"([{'\"\\\n#L9-\0\xff")):
+            path.write_bytes(good[:place] + bytes([byte]) + good[place + 1 :])
+            np.testing.assert_array_equal(make(source), ROWS)
+    for length in range(0, len(good), 7):
+        path.write_bytes(good[:length])
+        np.testing.assert_array_equal(make(source), ROWS)
+    np.testing.assert_array_equal(np.load(path), ROWS)  # it is a .npy file like any other
+
+
+def test_what_is_not_a_file_is_replaced(source: Path):
+    make(source)
+    (path,) = files(source)
+    path.unlink()
+    os.mkfifo(path)  # opening it would wait forever
+    np.testing.assert_array_equal(make(source), ROWS)
+
+
+def test_a_source_that_cannot_be_read_is_not_the_fault_of_the_cache(source: Path):
+    def broken() -> Iterator[np.ndarray]:
+        yield ROWS[0]
+        raise OSError(errno.EIO, "Input/output error", "a.png")
+
+    with pytest.raises(DataError, match=r"^cannot read a.png: Input/output error$"):
+        cached_array("test", [source], (3, 2, 2), "float16", broken())
+
+
+def test_a_cache_that_cannot_be_read_back_is_one_sentence(source: Path, monkeypatch):
+    monkeypatch.setattr("tasks.data.array_cache._open", lambda *_: None)
+    with pytest.raises(DataError, match=r"prepared/test-.*npy was written but cannot be read back"):
+        make(source)
+
+
+def test_a_file_system_without_locks_will_do(source: Path, monkeypatch):
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("tasks.data.array_cache.fcntl.flock", flock)
+    np.testing.assert_array_equal(make(source), ROWS)
+
+
 def test_items_that_fail_leave_nothing(source: Path):
     def broken():
         yield ROWS[0]
         raise DataError("b.txt is damaged")
 
-    for items, error in ((broken(), DataError), (iter(ROWS.reshape(3, 4)), ValueError)):
+    for items, error in ((broken(), DataError), (iter(ROWS.reshape(3, 4)), ValueError), (iter(ROWS[:2]), ValueError)):
         with pytest.raises(error):
             cached_array("test", [source], (3, 2, 2), "float16", items)
         assert files(source) == []
 
 
 def test_an_unwritable_folder_is_one_sentence(source: Path):
-    (source.parent / "data").write_text("a file where the folder should be")
+    (source.parent / "data").mkdir()
+    (source.parent / "data/prepared").write_text("a file where the folder should be")
     with pytest.raises(DataError, match=r"cannot write .*prepared.*test-.*npy: "):
         make(source)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import tarfile
@@ -15,6 +16,7 @@ from tasks.data.cifar100 import RECORD, Images
 from tasks.data.features import Features
 from tasks.data.standins import image_features, texture_images
 from tasks.harness.errors import UsageError
+from tests.helpers.archives import tar
 
 
 def records(labels: list[int], seed: int = 0) -> bytes:
@@ -102,6 +104,60 @@ def test_missing_files_are_named(folder: Path):
         cifar100.load("train")
 
 
+def test_the_archive_at_its_real_size(tmp_path: Path, monkeypatch):
+    """50,000 + 10,000 images: 184 MB, which no reader may ask for at once."""
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
+    parts = {}
+    for split, count in (("train", 50_000), ("test", 10_000)):
+        content = np.zeros((count, RECORD), np.uint8)
+        content[:, 1] = np.arange(count) % 100
+        content[:, -1] = np.arange(count) % 251  # the last pixel
+        parts[split] = content
+    with gzip.open(tmp_path / "cifar-100-binary.tar.gz", "wb", compresslevel=1) as file:
+        file.write(tar(*((f"cifar-100-binary/{split}.bin", part.tobytes()) for split, part in parts.items()), mode="w"))
+    for split, content in parts.items():
+        images = cifar100.load(split)
+        np.testing.assert_array_equal(images.labels, content[:, 1])
+        np.testing.assert_array_equal(images.pixels[:, 2, 31, 31], content[:, -1])
+        assert images.pixels.shape == (len(content), 3, 32, 32) and not cifar100.shortfall(split, images)
+
+
+def test_a_flipped_bit_in_the_archive_never_gives_other_images(folder: Path):
+    remove(folder)
+    path = archive(folder, {"train": records([1, 2]), "test": records([3])})
+    whole, rng, refused = path.read_bytes(), random.Random(0), 0
+    for _ in range(600):
+        changed = bytearray(whole)
+        changed[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        try:
+            for split, right in (("train", records([1, 2])), ("test", records([3]))):
+                same(images := cifar100.load(split), right)
+                assert images.pixels.tobytes() == b"".join(
+                    right[i + 2 : i + RECORD] for i in range(0, len(right), RECORD)
+                )
+        except DataError:
+            refused += 1
+    assert refused > 590  # all but a few bits of the header
+
+
+def test_a_file_twice_in_the_archive(folder: Path):
+    remove(folder)
+    content = tar(*[("cifar-100-binary/train.bin", records([1]))] * 2)
+    (folder / "cifar-100-binary.tar.gz").write_bytes(content)
+    with pytest.raises(DataError, match=r"contains cifar-100-binary/train.bin twice"):
+        cifar100.load("train")
+
+
+def test_too_few_images_are_counted():
+    few = Images(np.zeros((3, 3, 32, 32), np.uint8), np.array([5, 5, 7]))
+    assert cifar100.shortfall("test", few) == (
+        "3 images, from 0 to 2 of a class; CIFAR-100 has 10,000, 100 of each class"
+    )
+    zeros = Images(np.zeros((10_000, 1), np.uint8), np.zeros(10_000, int))
+    assert cifar100.shortfall("test", zeros).startswith("10,000 images, from 0 to 10,000 of a class")
+
+
 def mutated(content: bytes, rng: random.Random) -> bytes:
     """Some bytes changed, cut out, repeated, or the end cut off."""
     changed = bytearray(content)
@@ -175,10 +231,10 @@ def test_damaged_features_are_named(stored: Path, tmp_path: Path):
         (stored / name).write_bytes(before)
 
     wrong("train.npy", np.zeros((5, 9), "f4"), r"have the shapes \(5, 9\) and \(5,\); expected \(N, 512\)")
-    wrong("train.npy", np.zeros((5, 512)), "train.npy is not an array of float32")
+    wrong("train.npy", np.zeros((5, 512)), "train.npy is damaged: expected an array of float32, found")
     wrong("train.npy", np.full((5, 512), np.nan, "f4"), "train.npy contains values that are not finite")
     wrong("train_labels.npy", np.full(5, 100, "u1"), "train_labels.npy has the label 100")
-    for text in ("[]", '{"data": 1, "accuracy": 1}', '{"data": "cifar100"}', "{"):
+    for text in ("[]", '{"data": 1, "accuracy": 1}', '{"data": "cifar100"}', '{"data": "x", "accuracy": NaN}', "{"):
         (stored / "about.json").write_text(text)
         with pytest.raises(UsageError, match=r"about\.json"):
             features.read_about(stored)
@@ -191,11 +247,10 @@ def test_mutated_features_give_an_array_or_one_sentence(stored: Path):
     for name in ("train.npy", "train_labels.npy"):
         whole = (stored / name).read_bytes()
         for _ in range(1_000):
-            head = mutated(whole[:140], rng)  # what comes after are numbers
-            (stored / name).write_bytes(head + whole[140:])
+            (stored / name).write_bytes(mutated(whole, rng))
             try:
-                got = features.load(stored, "train")
-                assert got.vectors.shape == (5, 512) and got.labels.shape == (5,)
+                for got, right in zip(features.load(stored, "train"), some(5), strict=True):
+                    np.testing.assert_array_equal(got, right)
             except DataError as error:
                 assert "train" in str(error)
         (stored / name).write_bytes(whole)

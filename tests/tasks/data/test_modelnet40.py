@@ -10,7 +10,7 @@ import pytest
 
 from tasks.data import modelnet40
 from tasks.data.locations import DataError
-from tasks.data.surfaces import read_off, sample_points, unit_ball
+from tasks.data.surfaces import measured_up, read_off, sample_points, unit_ball
 from tests.tasks.data.test_surfaces import TETRAHEDRON
 
 h5py = pytest.importorskip("h5py")
@@ -82,7 +82,7 @@ def test_h5_files_are_those_listed_and_come_in_order(data: Path):
     (folder / "train_files.txt").write_text("data/modelnet40_ply_hdf5_2048/ply_data_train1.h5\n")
     assert len(modelnet40.find(5).load("train").points) == 4
     (folder / "train_files.txt").write_text("data/modelnet40_ply_hdf5_2048/ply_data_train1.h5\nply_data_train7.h5")
-    with pytest.raises(DataError, match=r"cannot read .*ply_data_train7.h5: there is no such file"):
+    with pytest.raises(DataError, match=r"cannot read .*ply_data_train7.h5: No such file"):
         modelnet40.find(5).load("train")
 
 
@@ -162,6 +162,11 @@ def test_damaged_text_is_refused_by_name(data: Path):
         path.write_text(text, encoding="latin-1")
         with pytest.raises(DataError, match=r"chair_0001.txt is damaged: it (should have rows of six|is not text)"):
             modelnet40.find(3).load("train")
+    path.write_text(row * 3)
+    with pytest.raises(
+        DataError, match=r"chair_0001.txt is damaged: it is not a shape, since all its points are in one"
+    ):
+        modelnet40.find(3).load("train")
     path.write_text(row * 4)
     with pytest.raises(DataError, match=r"chair_0001.txt has 4 rows, the first file 3"):
         modelnet40.find(3).load("train")
@@ -187,6 +192,21 @@ def replace(key: str, value: object) -> Callable:
     return change
 
 
+def set_points(shape: int, where: tuple[int, ...], value: float) -> Callable:
+    def change(file) -> None:
+        points = file["data"][:].astype("f4")
+        points[(shape, *where)] = value
+        replace("data", points)(file)
+
+    return change
+
+
+def zeros(file) -> None:
+    """What a few bytes of gzip can claim."""
+    del file["data"]
+    file.create_dataset("data", data=np.zeros((2048, 16, 3), "f4"), compression="gzip")
+
+
 def huge(file) -> None:
     del file["data"]
     file.create_dataset("data", shape=(10**9, 10**6, 3), dtype="f4", chunks=(1, 64, 3))
@@ -200,12 +220,20 @@ def huge(file) -> None:
         (replace("data", clouds(4, 16).astype("i4")), "should have the shape (shapes, points, 3) and a floating type"),
         (replace("data", clouds(4, 16)[..., :2]), "but is (4, 16, 2) of float64"),
         (replace("data", clouds(4, 9)), "has 9 points per shape, the first file 16"),
-        (replace("data", clouds(4, 16) * np.inf), "contains points that are not finite"),
+        (replace("data", clouds(4, 16) * np.inf), "shape 0, counted from 0, is not a shape, since it has points"),
+        (set_points(2, (3, 1), 1e25), "shape 2, counted from 0, is not a shape, since it has coordinates of up to"),
+        (set_points(1, (3, 1), -9e4), "shape 1, counted from 0, is not a shape, since one point is 9e+04 from"),
+        (set_points(3, (), 0.0), "shape 3, counted from 0, is not a shape, since all its points are in one place"),
+        (set_points(3, (), 0.5), "shape 3, counted from 0, is not a shape, since all its points are in one place"),
+        (replace("data", clouds(4, 16) * 1e-6), "shape 0, counted from 0, is not a shape, since all its points are in"),
+        (replace("data", np.zeros((1, 10_001, 3), "f2")), "claims 1 shapes of 10,001 points each"),
+        (replace("data", np.zeros((12_312, 1, 3), "f2")), "claims 12,312 shapes of 1 points each"),
         (replace("data", h5py.SoftLink("/label")), "has no array data"),
         (replace("data", h5py.ExternalLink("ply_data_train0.h5", "/data")), "has no array data"),
         (replace("label", np.zeros(3, "u1")), "should have 4 integers, but is (3,) of uint8"),
         (replace("label", np.zeros(4)), "should have 4 integers, but is (4,) of float64"),
         (replace("label", np.array([0, 1, -1, 0])), "its labels range from -1 to 1"),
+        (zeros, "its array /data claims to have 393,216 bytes"),
         (huge, "claims to have 12,000,000,000,000,000 bytes"),
     ],
 )
@@ -215,6 +243,83 @@ def test_bad_h5_files_are_refused_by_name(change: Callable, message: str, data: 
     with pytest.raises(DataError) as refused:
         modelnet40.find(5).load("train")
     assert str(folder / "ply_data_train1.h5") in str(refused.value) and message in str(refused.value)
+
+
+def test_lists_name_each_file_once(data: Path):
+    folder = write_h5(data / "modelnet40_ply_hdf5_2048")
+    for text, message in (
+        ("data/ply_data_train0.h5\n" * 40, "train_files.txt lists ply_data_train0.h5 40 times"),
+        ("data/ply_data_train0.h5\n/etc/passwd\n", "should list files such as ply_data_train0.h5, but has '/"),
+        ("x" * 100_000 + ".h5\n", "but has 'xxxxxxxxx"),
+        ("a.h5\0\n", "but has 'a.h5"),
+    ):  # fmt: skip
+        (folder / "train_files.txt").write_text(text)
+        with pytest.raises(DataError) as refused:
+            modelnet40.find(5)
+        assert message in str(refused.value) and len(str(refused.value)) < 300
+    (data / "modelnet40_ply_hdf5_2048").rename(data / "other")
+    folder = write_text(data / "modelnet40_normal_resampled")
+    (folder / "modelnet40_train.txt").write_text("bed_0001\nchair_0001\nbed_0001\n")
+    with pytest.raises(DataError, match=r"modelnet40_train.txt lists bed_0001 2 times"):
+        modelnet40.find(5)
+
+
+def test_no_more_shapes_than_modelnet40_has(data: Path, monkeypatch):
+    monkeypatch.setattr(modelnet40, "MAX_SHAPES", 9)
+    write_h5(data / "modelnet40_ply_hdf5_2048")
+    with pytest.raises(DataError, match=r"up to .*ply_data_train1.h5 there are more shapes in one split than the 9 of"):
+        modelnet40.find(5).load("train")
+    assert len(modelnet40.find(5).load("test").labels) == 6
+    monkeypatch.setattr(modelnet40, "MAX_SHAPES", 3)
+    (data / "modelnet40_ply_hdf5_2048").rename(data / "other")
+    write_text(data / "modelnet40_normal_resampled")
+    with pytest.raises(DataError, match=r"there are 4 shapes to train with, more than the 3 of ModelNet40"):
+        modelnet40.find(17).load("train")
+
+
+def test_a_file_of_deep_sets_that_breaks_off_is_to_blame_itself(data: Path):
+    """Not the cache that is made from it, which reported that it could not be written."""
+    path = data / "ModelNet40_cloud.h5"
+    with h5py.File(path, "w") as file:
+        for split in ("tr", "test"):
+            file.create_dataset(f"{split}_cloud", data=clouds(130, 12), chunks=(10, 12, 3), compression="gzip")
+            file[f"{split}_labels"] = np.arange(130) % 4
+        offset = file["tr_cloud"].id.get_chunk_info(5).byte_offset
+    content = bytearray(path.read_bytes())
+    content[offset + 20 : offset + 60] = bytes(40)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"^.*ModelNet40_cloud.h5 is damaged: /tr_cloud cannot be read; get it again$"):
+        modelnet40.find(12).load("train")
+
+
+# ---- what is missing, and what is up --------------------------------------------------------------------------------
+
+
+def test_missing_shapes_and_classes_are_reported(data: Path, capsys):
+    folder = write_h5(data / "modelnet40_ply_hdf5_2048")
+    modelnet40.load(5)
+    printed = capsys.readouterr().err
+    assert f"warning: {folder}, train: 10 shapes (9,843 expected) and 3 classes (40 expected);" in printed
+    assert f"warning: {folder}, test: 6 shapes (2,468 expected) and 3 classes (40 expected);" in printed
+
+
+def standing_shapes(N: int) -> np.ndarray:
+    """Cones and boxes without a bottom: symmetric but for up and down, which is z."""
+    rng = np.random.default_rng(0)
+    xy, z = rng.uniform(-1, 1, size=(N, 100, 2)), rng.uniform(0, 1, size=(N, 100, 1)) ** 2
+    return np.concatenate([xy * rng.uniform(0.5, 2, size=(N, 1, 2)) * (1 - z), z], axis=2).astype("f2")
+
+
+@pytest.mark.parametrize("up", ["y", "z"])
+def test_up_is_measured(up: str, data: Path):
+    folder = write_h5(data / "modelnet40_ply_hdf5_2048", P=100)
+    turned = standing_shapes(50)[..., [1, 2, 0] if up == "y" else [0, 1, 2]]
+    for name, part in (("train0", turned[:40]), ("train1", turned[40:])):
+        change_h5(folder / f"ply_data_{name}.h5", replace("data", part))
+        change_h5(folder / f"ply_data_{name}.h5", replace("label", np.zeros((len(part), 1), "u1")))
+    assert [clouds.up for clouds in modelnet40.load(5)] == [up, up]
+    assert [clouds.up for clouds in modelnet40.load(5, "y")] == ["y", "y"]  # unless it is given
+    assert measured_up(clouds(500, 100)) == "z"  # where nothing is up, z
 
 
 def mutate(rng: random.Random, whole: bytes) -> bytes:
@@ -275,10 +380,10 @@ def test_empty_folders_and_files_too_large_are_refused(data: Path, monkeypatch):
         (data / name).rmdir()
     text, mesh = write_text(data / "modelnet40_normal_resampled"), write_meshes(data / "ModelNet40")
     monkeypatch.setattr("tasks.data.surfaces.MAX_BYTES", 20)
-    monkeypatch.setattr("tasks.data.modelnet40.MAX_BYTES", 60)
+    monkeypatch.setattr("tasks.data.modelnet40.TEXT_BYTES", 60)
     for name, read in (("bed/bed_0001.txt", modelnet40.read_rows), ("bed/train/bed_0001.off", read_off)):
         path = (mesh if name.endswith("off") else text) / name
-        with pytest.raises(DataError, match=r"bed_0001.\w+ is too large"):
+        with pytest.raises(DataError, match=r"cannot read .*bed_0001.\w+: it has [\d,]+ bytes, more than the"):
             read(path)
         path.unlink()
         with pytest.raises(DataError, match=r"cannot read .*bed_0001.\w+: No such file"):

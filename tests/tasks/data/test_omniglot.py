@@ -1,6 +1,7 @@
 """Omniglot and its stand-in: real-format archives and folders written here, damaged ones too, and random glyphs."""
 
 import io
+import os
 import random
 import shutil
 import struct
@@ -173,7 +174,7 @@ def test_a_corrupt_file_names_itself(tiny: dict, tmp_path: Path):
     ):
         (tmp_path / "omniglot" / name).write_bytes(content)
         with pytest.raises(
-            DataError, match=r"images_evaluation: Beta/character01/0002_05.png is (not a readable PNG|an image)"
+            DataError, match=r"images_evaluation: Beta/character01/0002_05.png is damaged or not a drawing"
         ):
             omniglot.load()
 
@@ -203,6 +204,34 @@ def test_thousands_of_broken_images_give_one_sentence_or_an_image():
             wrong += 1
             assert str(error).startswith("it is ")
     assert wrong > 1_000
+
+
+def test_every_flipped_bit_is_found():
+    good = png(drawing(np.random.default_rng(4)))
+    assert omniglot.decode("it", good).any()
+    for place in range(0, 8 * len(good), 5):  # 5 and 8 have no common factor, so all bits of a byte have their turn
+        content = bytearray(good)
+        content[place // 8] ^= 1 << place % 8
+        with pytest.raises(DataError, match=r"^it is damaged or not a drawing of Omniglot: (it|a checksum) [^\n]*$"):
+            omniglot.decode("it", bytes(content))
+    with pytest.raises(DataError, match="it does not end where its last part does"):
+        omniglot.decode("it", good + b"\0")
+
+
+def test_a_drawing_that_is_there_twice_is_refused(tiny: dict, tmp_path: Path):
+    unpack(tmp_path)
+    name = names("evaluation", 3)[0][0]
+    (tmp_path / "omniglot" / name.replace("_01.png", "_1.png")).write_bytes(png(np.eye(105)))
+    with pytest.raises(DataError, match="has two files for drawing 1 of Alpha/character01"):
+        omniglot.load()
+
+
+def test_a_pipe_is_not_opened(tiny: dict, tmp_path: Path):
+    path = tmp_path / "omniglot/images_evaluation.zip"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DataError, match=r"cannot read .*images_evaluation.zip: it is not a regular file"):
+        omniglot.load()
 
 
 def test_broken_archives_give_one_sentence_or_characters(tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 import types
 from dataclasses import dataclass
@@ -40,11 +41,34 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_data_folder_is_named_by_the_environment(monkeypatch, tmp_path: Path):
     assert str(data_folder()) == "/nonexistent/minisets"  # by conftest.py
-    monkeypatch.setenv("MINISETS_DATA", "")
+    monkeypatch.delenv("MINISETS_DATA")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert data_folder() == tmp_path / ".cache/minisets"
     monkeypatch.setenv("MINISETS_DATA", "~/here")
     assert data_folder() == tmp_path / "here"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("", r"MINISETS_DATA is set but empty; set it to a folder, or unset it to use ~/\.cache/minisets"),
+        ("~nosuchuser/data", "MINISETS_DATA is ~nosuchuser/data, but there is no such user; set it to a folder"),
+        (__file__, "test_options.py, which is not a folder; set it to one"),
+        ("\x1b[2J" + "x" * 300, r"MINISETS_DATA is .x1b\[2Jx*…, but File name too long; set it to a folder"),
+    ],
+)
+def test_a_data_folder_that_cannot_be_one_is_a_sentence(given: str, message: str, monkeypatch, capsys):
+    monkeypatch.setenv("MINISETS_DATA", given)
+    for words in (["data", "list"], ["train", "vgg"]):
+        assert main(words) == 2
+        assert re.search(message, shown := capsys.readouterr().err) and shown.count("\n") == 1
+
+
+def test_a_data_folder_that_may_not_be_read_is_a_sentence(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # root may read everything
+    with pytest.raises(DataError, match="a folder that may not be read; change that, or set another"):
+        data_folder()
 
 
 def test_the_first_form_that_exists_is_taken(real: Path):

@@ -58,6 +58,7 @@ REFUSED = {
     "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 x\n"): "something after its header is not a number",
     "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 nan\n"): "is not finite",
     "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 1e999\n"): "is not finite",
+    "OFF" + TETRAHEDRON.replace("0 0 1\n", "0 0 1e25\n"): "a vertex is more than 1,000,000 times as far off as most",
     "OFF\n3 1 0\n0 0 0\n1 1 1\n2 2 2\n3 0 1 2\n": "has no surface",
     "OFF\n3 0 0\n0 0 0\n1 1 1\n2 2 2\n": "has no surface",
     "OFF\n0 0 0\n": "has no surface",

@@ -1,6 +1,7 @@
 """Archives are unpacked completely and safely, or refused without leaving anything."""
 
 import gzip
+import os
 import random
 import tarfile
 from pathlib import Path
@@ -77,8 +78,9 @@ def test_wrong_sizes_in_headers_do_not_evade_the_limit(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [tar(*GOOD), tar(*GOOD, mode="w"), zipped(*GOOD)], ids=["tar.gz", "tar", "zip"])
-def test_damaged_archives_are_one_sentence(content: bytes, tmp_path: Path):
+def test_damaged_archives_are_one_sentence(content: bytes, tmp_path: Path, monkeypatch):
     """Cut off or changed at random: refused, or unpacked in full."""
+    monkeypatch.setattr("os.fsync", lambda handle: None)
     rng, archive, into = random.Random(1), tmp_path / "archive", tmp_path / "data"
     for _ in range(400):
         broken = bytearray(content[: rng.randrange(len(content))] if rng.random() < 0.3 else content)
@@ -93,6 +95,87 @@ def test_damaged_archives_are_one_sentence(content: bytes, tmp_path: Path):
         else:
             assert names(tmp_path) == ["archive", "data"]
             unpack.shutil.rmtree(into)
+
+
+def contents(content: bytes, archive: Path) -> dict[str, bytes] | None:
+    """The files in an archive; None if it is refused in one bounded, printable sentence."""
+    archive.write_bytes(content)
+    try:
+        with unpack.as_data_error(archive):
+            found = {}
+            for member in unpack.members(archive):
+                if member.unsupported:  # encrypted, a link: not unpacked
+                    return None
+                if not member.is_folder:
+                    found[str(unpack.safe_path(archive, member.name))] = b"".join(member.blocks())
+            return found
+    except DataError as error:
+        assert str(error).isprintable() and len(str(error)) < len(str(archive)) + 250
+        return None
+
+
+@pytest.mark.parametrize("content", [tar(*GOOD[:2]), zipped(*GOOD[:2])], ids=["tar.gz", "zip"])
+def test_no_flipped_bit_changes_the_data_in_silence(content: bytes, tmp_path: Path):
+    assert contents(content, tmp_path / "archive") == dict(GOOD[:2])
+    refused = 0
+    for place in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[place // 8] ^= 1 << place % 8
+        found = contents(bytes(changed), tmp_path / "archive")
+        assert found in (None, dict(GOOD[:2])), f"bit {place % 8} of byte {place // 8}"
+        refused += found is None
+    assert refused > 4 * len(content)
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_a_tar_that_ends_early_is_refused(mode: str, tmp_path: Path):
+    """At every block, also where the next header would be; the mark at the end is one block of zeros."""
+    whole = tar(*GOOD, mode="w")
+    end = len(whole.rstrip(b"\0")) // 512 * 512 + 512
+    for length in range(0, end + 1, 512):
+        cut = whole[:length]
+        assert contents(gzip.compress(cut) if mode == "w:gz" else cut, tmp_path / "archive") is None
+    damaged = bytearray(whole)
+    damaged[1024 + 148] ^= 1  # the checksum of the second header: tarfile would take it for the end
+    assert contents(bytes(damaged), tmp_path / "archive") is None
+    assert contents(whole[: end + 512], tmp_path / "archive") == dict(GOOD)
+    assert contents(whole + b"\0" * 2**21, tmp_path / "archive") is None
+
+
+def test_files_are_on_disk_before_they_get_their_name(tmp_path: Path, monkeypatch):
+    synced, renamed = [], []
+    fsync, rename = os.fsync, os.rename
+
+    def record(handle: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+        fsync(handle)
+
+    monkeypatch.setattr("os.fsync", record)
+    monkeypatch.setattr("os.rename", lambda *paths: (renamed.extend(synced), rename(*paths)))
+    (tmp_path / "archive").write_bytes(tar(*GOOD))
+    unpack.unpack(tmp_path / "archive", tmp_path / "data")
+    assert sorted(renamed) == ["a.txt", "b.bin", "data", "deep"] and synced[-1] == tmp_path.name
+
+
+def test_names_in_archives_are_shown_short_and_printable(tmp_path: Path):
+    evil, archive = "\x1b]0;gone\x07\n" + "x" * 60_000, tmp_path / "archive"
+    for content in (
+        zipped((evil, b"x"), ("../" + evil, b"x")),
+        zipped((evil, b"x")).replace(b"gone", b"come", 1),  # one of its two names
+        tar(("data/" + evil, b"x")),
+        tar(special("data/" + evil, tarfile.SYMTYPE, evil)),
+        tar(("data/\x1b[2J", b"x"), ("data/\x1b[2J", b"x")),
+    ):
+        archive.write_bytes(content)
+        with pytest.raises(DataError, match=r"x1b") as refused:
+            unpack.unpack(archive, tmp_path / "data")
+        assert str(refused.value).isprintable() and len(str(refused.value)) < len(str(archive)) + 250
+
+
+def test_a_pipe_is_not_an_archive(tmp_path: Path):
+    os.mkfifo(tmp_path / "archive")  # opening it would wait forever
+    with pytest.raises(DataError, match="it is not a regular file"):
+        unpack.unpack(tmp_path / "archive", tmp_path / "data")
 
 
 def test_two_processes_do_not_unpack_one_archive(tmp_path: Path):

@@ -55,6 +55,26 @@ def test_the_oracle_is_the_papers(task: str, k: int, sizes: tuple[int, int], set
     assert error < 0.02  # a bound that could fail
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int64", "float16", "float32"])
+def test_numbers_of_every_dtype_are_computed_in_float64(dtype: str):
+    """Pixels or counts as points: a square of uint8 overflows, and a mean stored in integers is cut off."""
+    rng = np.random.default_rng(1)
+    X, mu, sigma = (rng.integers(low, 100, size=(2, n, 3)).astype(dtype) for low, n in ((0, 50), (0, 2), (1, 2)))
+    log_pi, mask = np.zeros((2, 2), dtype), (np.arange(50) < np.array([[50], [30]])).astype("uint8")
+    results = []
+    for convert in (lambda x: x, lambda x: x.astype("float64")):
+        points, start = convert(X), Mixture(*map(convert, (log_pi, mu, sigma)))
+        fitted = em(points, mask, start, limit=5)
+        values, best = em_from_points(np.random.default_rng(0), points, mask, 2, restarts=2)
+        results.append([log_likelihood(points, mask, start), mixtures.assign(points, start), values])
+        results[-1] += [
+            a for m in (start, em_step(points, mask, start), fitted, best) for a in (m.log_pi, m.mu, m.sigma)
+        ]
+    for got, expected in zip(*results, strict=True):
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+
+
 # ---- likelihood and EM ----------------------------------------------------------------------------------------------
 
 

@@ -59,6 +59,20 @@ def test_areas_known_by_heart():
         assert average_precision(-np.arange(8), np.arange(8) == rank - 1) == pytest.approx(1 / rank)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int64", "uint64", "float16", "float32"])
+def test_scores_of_every_dtype_rank_as_the_same_numbers_do(dtype: str):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        scores = rng.integers(0, 2 if dtype == "bool" else 120, size=30).astype(dtype)
+        scores = -scores if dtype in ("int8", "int64") else scores
+        positive = rng.permutation(np.arange(30) < 9).astype(rng.choice(["bool", "uint8", "float32"]))
+        for area, by_hand in ((area_under_roc, pairs_in_order), (average_precision, steps_of_the_curve)):
+            expected = float(by_hand(scores.astype("float64"), positive.astype(bool)))
+            assert area(scores, positive) == pytest.approx(expected, abs=1e-12)
+    neighbors = np.array([2**63, 2**63 + 1], dtype="uint64")  # the same number in float64
+    assert area_under_roc(neighbors, [False, True]) == average_precision(neighbors, [False, True]) == 1
+
+
 def test_inputs_without_a_defined_area():
     for scores, positive in ([[1.0, 2.0], [True, True]], [[1.0, 2.0], [False, False]], [[1.0], [True, False]],
                              [[1.0, np.nan], [True, False]], [[], []]):  # fmt: skip
