@@ -20,7 +20,7 @@ def collect(reporter: pytest.TerminalReporter) -> dict[str, Counter[str]]:
     """The verdicts of all tests that have run, by kind; they may come from several processes."""
     found: dict[str, Counter[str]] = {}
     for reports in reporter.stats.values():
-        for report in reports:
+        for report in (one for one in reports if getattr(one, "when", "") == "call"):
             for kind, counts in (value for name, value in getattr(report, "user_properties", []) if name == PROPERTY):
                 found.setdefault(kind, Counter()).update(counts)
     return found
