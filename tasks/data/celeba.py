@@ -67,7 +67,7 @@ def read_attributes(path: Path) -> tuple[list[str], tuple[str, ...], np.ndarray]
     names = tuple(header.split())
     if not re.fullmatch(r"[ \t]*[0-9]{1,9}[ \t\r]*", count):
         raise DataError(f"{path}, line 1: expected the number of images, found {excerpt(count)}")
-    if not 2 <= len(names) <= ATTRIBUTES or len({*names}) < len(names):
+    if not 2 <= len(names) <= ATTRIBUTES or len({*names}) < len(names) or not "".join(names).isprintable():
         raise DataError(
             f"{path}, line 2: expected the names of 2 to {ATTRIBUTES} different attributes, found {excerpt(header)}"
         )

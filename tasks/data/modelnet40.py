@@ -22,7 +22,7 @@ from tasks.data import hdf5
 from tasks.data.array_cache import cached_array
 from tasks.data.counts import COMPLETE, warn_unless_complete
 from tasks.data.locations import DataError, data_folder, locate
-from tasks.data.reading import read_lines, read_list, read_text
+from tasks.data.reading import read_list, read_text
 from tasks.data.surfaces import CHUNK, Clouds, measured_up, read_off, require_shapes, sample_points, unit_ball
 
 MESH_POINTS = 10_000  # sampled on each mesh
@@ -93,7 +93,9 @@ def h5_folder(folder: Path) -> Layout:
             parts.append(_read_h5(path, points, MAX_SHAPES - sum(len(labels) for _, labels in parts)))
         clouds, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         listed = folder / "shape_names.txt"
-        names = tuple(read_lines(listed, LIST_BYTES)) if listed.exists() else _numbered(labels)
+        names = _numbered(labels)
+        if listed.exists():
+            names = tuple(read_list(listed, LIST_BYTES, r"([\w -]+)", "names of classes such as chair"))
         if labels.max() >= len(names):
             raise DataError(
                 f"{folder} has shapes of class {labels.max()}, but {listed.name} has only {len(names)} names"

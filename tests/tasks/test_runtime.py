@@ -44,6 +44,7 @@ def test_measured_sizes_are_not_measured_again(tmp_path: Path, capsys):
     config = runtime.Config(seconds=1e-3, n_min=5, n_sab=10, n_isab=10, threshold=5)
     folder = RunFolder(tmp_path, runtime.EXPERIMENT)
     folder.begin("quick", config)
+    folder.rewind(0)
     folder.append({"step": 1, "block": "SAB", "n": 5, "forward": 1.0, "both": 2.0, "memory": 7.0})
     result = runtime.train(config, Run(folder, config, "test"))
     assert [(p["block"], p["n"]) for p in result["points"]] == [("SAB", 5), ("SAB", 10), ("ISAB", 5), ("ISAB", 10)]

@@ -189,10 +189,8 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
         train(tmp_path / "b", Killed, **options)
     assert train(tmp_path / "b", **options) == straight
     assert RunFolder(tmp_path / "a").metrics() == RunFolder(tmp_path / "b").metrics()
-    with np.load(tmp_path / "a/checkpoint.npz") as a, np.load(tmp_path / "b/checkpoint.npz") as b:
-        assert any("running_variance" in name for name in a.files) and a.files == b.files
-        for name in a.files:
-            assert a[name].tobytes() == b[name].tobytes(), name
+    a, b = (state(tmp_path / name / "checkpoint.npz") for name in "ab")
+    assert a == b and any("running_variance" in name for name in a[0])
 
 
 def test_evaluation_changes_nothing(tmp_path: Path):

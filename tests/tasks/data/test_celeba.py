@@ -133,6 +133,7 @@ def edit(path: Path, old: str, new: str) -> None:
     [
         ("list_attr_celeba.txt", "60\n", "61\n", r"line 1 announces 61 images, but 60 follow"),
         ("list_attr_celeba.txt", "60\n", "sixty\n", r"line 1: expected the number of images, found 'sixty'"),
+        ("list_attr_celeba.txt", "Bald", "Ba\x1b[2J", r"line 2: expected the names .* found 'Ba\\x1b\[2J Bangs"),
         ("list_attr_celeba.txt", "Bald Bangs", "Bald Bald", r"line 2: expected the names of 2 to 40 different attr"),
         (
             "list_attr_celeba.txt",

@@ -91,6 +91,13 @@ def test_without_names_classes_have_numbers(data: Path):
     (folder / "shape_names.txt").write_text("bed\nchair\n")
     with pytest.raises(DataError, match=r"has shapes of class 2, but shape_names.txt has only 2 names"):
         modelnet40.find(5).load("train")
+    for text, message in (
+        ("bed\nbed\nsofa\n", "lists bed 2 times"),
+        ("bed\nch\x1b[2Jair\nsofa\n", r"has 'ch\\x1b\[2Jair'"),
+    ):
+        (folder / "shape_names.txt").write_text(text)
+        with pytest.raises(DataError, match=f"shape_names.txt .*{message}"):
+            modelnet40.find(5).load("train")
     (folder / "shape_names.txt").unlink()
     assert modelnet40.find(5).load("train").names == ("class 0", "class 1", "class 2")
 
