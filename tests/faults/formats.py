@@ -171,11 +171,15 @@ def load_features(root: Path) -> Iterable[np.ndarray]:
 
 
 def load_weights(root: Path) -> Iterable[np.ndarray]:
-    net = fixtures.safetensors_network()
+    net, path = fixtures.safetensors_network(), root / "net.safetensors"
     try:
-        load_authors(net, load_safetensors(root / "net.safetensors"))
-    except ValueError as error:  # of the library, without a command line
+        state = load_safetensors(path)
+    except ValueError as error:  # of the library, which has no command line
         raise UsageError(error) from None
+    try:
+        load_authors(net, state)
+    except ValueError as error:  # which does not know the file
+        raise UsageError(f"{path}: {error}") from None
     return [parameter.numpy() for parameter in net.parameters()]
 
 
