@@ -15,7 +15,7 @@ test: $(VENV)/.ready            ## install and run the whole suite with branch c
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 test-faults: $(VENV)/.ready     ## thousands of damaged files, killed runs and bad servers; updates docs/faults.md
-	FAULTS=full $(BIN)/python -m pytest -n auto -v -m faults tests/faults
+	FAULTS=full $(BIN)/python -m pytest -n auto -vv -m faults tests/faults
 
 test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
 	$(BIN)/python -m pytest -n $(if $(shell command -v nvidia-smi),0,auto) tests/gpu

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.outcomes import Attempt, Outcome, attempt, sentence_problem
-from tests.faults.run_folders import COMPARED, RunFolders, content, train
+from tests.faults.run_content import COMPARED, content
+from tests.faults.run_folders import RunFolders, train
 
 LONG = ("--steps", "120", "--save-every", "5")
 TRACED = "openat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,ftruncate,mkdir,mkdirat"
