@@ -22,6 +22,7 @@ from minisets.nn import ConvNorm, Dropout, Linear, Module, evaluating
 from minisets.optim import SGD, cosine
 from tasks.data import cifar100, features
 from tasks.data.cifar100 import CLASSES, PER_CLASS, Images
+from tasks.data.counts import warn_unless_complete
 from tasks.data.features import Features
 from tasks.data.locations import data_folder
 from tasks.data.options import Data, data_option
@@ -60,8 +61,9 @@ class Config(Data, Stepping):
     def require_data(self) -> None:
         super().require_data()
         for part in features.SPLITS:  # report a damaged or incomplete file now rather than after the run has started
-            if problem := cifar100.shortfall(part, cifar100.load(part)):
-                warn(f"CIFAR-100 in {data_folder()}, {part}: {problem}")
+            labels = cifar100.load(part).labels
+            source = f"CIFAR-100 in {data_folder()}"
+            warn_unless_complete("cifar100", part, source, images=len(labels), classes=len(np.unique(labels)))
 
 
 # ---- data ---------------------------------------------------------------------------------------------------------

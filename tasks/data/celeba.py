@@ -135,7 +135,7 @@ def load_images(files: list[str], size: int) -> np.ndarray:
             raise _incomplete(source, missing)
     key = hashlib.sha256("\n".join(files).encode()).hexdigest()[:12]
     shape = (len(files), 3, size, size)
-    return cached_array(f"celeba-{size}-{key}", sources, shape, "uint8", _decode(files, size, source))
+    return cached_array(f"celeba-{size}-{key}", sources, shape, "uint8", decode(files, size, source))
 
 
 def _incomplete(source: Path, missing: list[str]) -> DataError:
@@ -143,7 +143,7 @@ def _incomplete(source: Path, missing: list[str]) -> DataError:
     return DataError(f"{many} in the attribute list but not in {source}; is that complete?")
 
 
-def _decode(files: list[str], size: int, source: Path) -> Iterator[np.ndarray]:
+def decode(files: list[str], size: int, source: Path) -> Iterator[np.ndarray]:
     with _image_reader(source) as read:
         for name in files:
             try:

@@ -70,18 +70,6 @@ def _require_size(source: object, size: int) -> None:
         raise DataError(f"{source} has {size:,} bytes, more than all {MAX_IMAGES:,} images of CIFAR-100 have")
 
 
-def shortfall(split: str, images: Images) -> str:
-    """How the images differ in number from those of CIFAR-100, in words; "" if they do not."""
-    counts = np.bincount(images.labels, minlength=CLASSES)
-    if (counts == PER_CLASS[split]).all():
-        return ""
-    least, most = counts.min(), counts.max()
-    return (
-        f"{len(images.labels):,} images, from {least:,} to {most:,} of a class; "
-        f"CIFAR-100 has {CLASSES * PER_CLASS[split]:,}, {PER_CLASS[split]} of each class"
-    )
-
-
 def _images(source: object, content: np.ndarray) -> Images:
     records = content.reshape(-1, RECORD)
     for name, column, count in (("coarse", 0, COARSE_CLASSES), ("fine", 1, CLASSES)):

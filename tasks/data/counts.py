@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+
+from tasks.harness.errors import warn
 
 COMPLETE = {  # Omniglot is not among them: its loader refuses what is incomplete
     ("cifar100", "train"): {"images": 50_000, "classes": 100},
@@ -12,14 +13,16 @@ COMPLETE = {  # Omniglot is not among them: its loader refuses what is incomplet
     ("modelnet40", "test"): {"shapes": 2_468, "classes": 40},
     ("celeba", "all"): {"images": 202_599, "attributes": 40},
 }
-_shown: set[str] = set()  # a run loads its data more than once
+
+
+def shortfall(data: str, part: str, **found: int) -> str:
+    """How much a part of a data set has that is not as published, in words; "" if all of it is."""
+    expected = COMPLETE[data, part]
+    wrong = [f"{found[what]:,} {what} ({count:,} expected)" for what, count in expected.items() if found[what] != count]
+    return " and ".join(wrong)
 
 
 def warn_unless_complete(data: str, part: str, source: Path | str, **found: int) -> None:
-    """Print one line, once, if a part of a data set does not have what it has as published."""
-    expected = COMPLETE[data, part]
-    wrong = [f"{found[what]:,} {what} ({count:,} expected)" for what, count in expected.items() if found[what] != count]
-    text = f"minisets: warning: {source}, {part}: {' and '.join(wrong)}; results will not compare with the paper's"
-    if wrong and text not in _shown:
-        _shown.add(text)
-        print(text, file=sys.stderr)
+    """Report, once, a part of a data set that does not have what it has as published."""
+    if problem := shortfall(data, part, **found):
+        warn(f"{source}, {part}: {problem}; results will not compare with the paper's")

@@ -29,7 +29,7 @@ from autograd import threads
 from autograd.cupy_import import DeviceError
 from minisets.checkpoint import CheckpointError
 from tasks.harness import tables
-from tasks.harness.errors import Diverged, Interrupted, UsageError
+from tasks.harness.errors import Diverged, Interrupted, UsageError, printable
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.options import flag, readable
 from tasks.harness.parser import Parser, hint
@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _fail(sentence: object, code: int) -> int:
     with contextlib.suppress(OSError):  # a terminal that was closed
-        print(f"minisets: {sentence}", file=sys.stderr)
+        print(f"minisets: {printable(sentence, 2_000)}", file=sys.stderr)
     return code
 
 

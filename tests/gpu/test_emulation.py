@@ -186,6 +186,33 @@ def test_shuffles_and_ballots():
 def test_limits_of_a_launch():
     text = 'extern "C" __global__ void k(float *y) {}'
     refused(r"a block of \(1025, 1, 1\) threads", text, NUMBERS, threads=1025)
+    text = 'extern "C" __global__ void __launch_bounds__(64, 2) k(float *y) {}'
+    launch(text, NUMBERS, threads=64)
+    refused(r"a block of \(65, 1, 1\) threads, and the kernel's __launch_bounds__ allow 64", text, NUMBERS, threads=65)
+
+
+def test_errors_that_last():
+    import cupy
+
+    text = 'extern "C" __global__ void k(float *y) { y[threadIdx.x + 1] = 0; }'
+    with emulation.lasting_errors():
+        launch(text.replace(" + 1", ""), NUMBERS)
+        for _ in range(2):
+            with pytest.raises(emulation.KernelError, match="ILLEGAL_ADDRESS"):
+                launch(text, NUMBERS)
+        with pytest.raises(emulation.KernelError, match="an illegal memory access was encountered"):
+            cupy.cuda.get_current_stream().synchronize()
+    launch(text.replace(" + 1", ""), NUMBERS)
+
+
+def test_both_ends_of_a_grid():
+    text = 'extern "C" __global__ void k(float *y) { y[blockIdx.x] = 1; }'
+    with emulation.only_ends():
+        (y,) = launch(text, np.zeros(10, "float32"), threads=1, blocks=10)
+    assert y.tolist() == [1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    with emulation.only_ends(skipped="k"):
+        (y,) = launch(text, np.zeros(10, "float32"), threads=1, blocks=10)
+    assert not y.any()
 
 
 # ---- counts and schedules -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The oldest versions that pyproject.toml allows, as requirements for pip: python -m tests.helpers.oldest
 
-numpy>=2.0 becomes numpy==2.0.  `make test-oldest` installs exactly these and runs the suite with them.
+numpy>=2.2 becomes numpy==2.2.  `make test-oldest` installs exactly these and runs the suite with them.
 """
 
 from __future__ import annotations

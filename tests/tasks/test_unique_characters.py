@@ -14,6 +14,7 @@ from tasks.harness.errors import UsageError
 from tasks.harness.run import TEST, TRAINING, VALIDATION, Run, rng_for
 from tasks.harness.run_folder import RunFolder
 from tasks.unique_characters import Config, Sets
+from tests.helpers.runs import state
 from tests.tasks.data.test_omniglot import tiny, unpack  # noqa: F401  a tiny Omniglot, as a fixture
 
 LABELS = (*task.EXPERIMENT.rows, "ISAB (1) + PMA", "ISAB (4) + PMA")

@@ -109,7 +109,7 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_features_of_real_images_are_shared_if_none_are_better(real: Path, tmp_path: Path, capsys):
     assert main(["train", "vgg", *TINY, "--steps", "2", "--out", str(tmp_path / "run")]) == 0
     shown = capsys.readouterr()
-    assert "data: cifar100" in shown.out and f"{real}, train: 20 images, from 0 to 5 of a class" in shown.err
+    assert "data: cifar100" in shown.out and f"{real}, train: 20 images (50,000 expected)" in shown.err
     assert features.load(features.default_folder(), "train").labels.tolist() == [0, 1, 2, 3] * 5
     found = {part: features.load(features.default_folder(), part) for part in features.SPLITS}
     vgg.save_features(tmp_path / "other", vgg.Config(seed=9), found, -1.0)

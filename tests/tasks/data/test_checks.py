@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.data import checks
+from tasks.data import checks, counts
 from tasks.data.locations import DataError
 from tasks.harness.errors import UsageError
 from tests.helpers.archives import zipped
@@ -16,7 +16,7 @@ from tests.tasks.data.test_modelnet40 import write_h5
 @pytest.fixture
 def faces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A CelebA of three images."""
-    monkeypatch.setattr(checks, "FACES", 3)
+    monkeypatch.setitem(counts.COMPLETE, ("celeba", "all"), {"images": 3, "attributes": 2})
     rng, folder = np.random.default_rng(0), tmp_path / "img_align_celeba"
     folder.mkdir()
     rows = [f"{i:06}.jpg 1 -1" for i in (1, 2, 3)]
@@ -38,8 +38,8 @@ def test_every_face_is_decoded(faces: Path, monkeypatch):
     (faces / "000002.jpg").unlink()
     with pytest.raises(DataError, match=r"000002\.jpg"):
         checks._faces(faces)
-    monkeypatch.setattr(checks, "FACES", 4)
-    with pytest.raises(DataError, match="lists 3 images, 4 expected"):
+    monkeypatch.setitem(counts.COMPLETE["celeba", "all"], "images", 4)
+    with pytest.raises(DataError, match=r"all: 3 images \(4 expected\)"):
         checks._faces(faces)
 
 
@@ -47,10 +47,10 @@ def test_every_shape_is_read_and_counted(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
     pytest.importorskip("h5py")
     folder = write_h5(tmp_path / "modelnet40_ply_hdf5_2048")
-    with pytest.raises(DataError, match="has 10 train shapes of 3 classes, 9,843 of 40 expected"):
+    with pytest.raises(DataError, match=r"train: 10 shapes \(9,843 expected\) and 3 classes"):
         checks._shapes(folder)
-    monkeypatch.setattr(checks, "SHAPES", {"train": 10, "test": 6})
-    monkeypatch.setattr(checks, "SHAPE_CLASSES", 3)
+    for split, shapes in (("train", 10), ("test", 6)):
+        monkeypatch.setitem(counts.COMPLETE, ("modelnet40", split), {"shapes": shapes, "classes": 3})
     assert checks._shapes(folder) == "10 + 6 shapes of 16 points"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="needs h5py, which is not installed") as missing:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tasks.data import checks, cifar100, command
+from tasks.data import checks, command, counts
 from tasks.data.catalog import DATA_SETS, DataSet, Published
 from tasks.data.locations import DataError
 from tasks.harness.cli import main
@@ -112,7 +112,7 @@ def test_what_has_no_checksum_is_read(tmp_path: Path, monkeypatch, capsys):
         with open(tmp_path / f"cifar-100-binary/{part}.bin", "wb") as file:
             file.truncate(images * 3_074)
     assert main(["data", "check", "cifar100"]) == 2
-    assert "BAD" in (shown := capsys.readouterr().out) and "from 0 to 50,000 of a class; CIFAR-100 has" in shown
+    assert "BAD" in (shown := capsys.readouterr().out) and "train.bin, train: 1 classes (100 expected)" in shown
     (tmp_path / "modelnet40_ply_hdf5_2048").mkdir()
     for i in range(7):
         (tmp_path / f"modelnet40_ply_hdf5_2048/ply_data_{'train' if i < 5 else 'test'}{i % 5}.h5").touch()
@@ -122,16 +122,15 @@ def test_what_has_no_checksum_is_read(tmp_path: Path, monkeypatch, capsys):
 
 def test_a_complete_cifar100_is_ok(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("MINISETS_DATA", str(tmp_path))
-    monkeypatch.setattr(cifar100, "PER_CLASS", {"train": 2, "test": 1})
-    content = {
-        split: b"".join(bytes([fine // 5, fine]) + bytes(3_072) for fine in range(100)) * count
-        for split, count in cifar100.PER_CLASS.items()
-    }
+    content = {}
+    for split, per_class in (("train", 2), ("test", 1)):
+        monkeypatch.setitem(counts.COMPLETE["cifar100", split], "images", 100 * per_class)
+        content[split] = b"".join(bytes([fine // 5, fine]) + bytes(3_072) for fine in range(100)) * per_class
     archive = tar(*((f"cifar-100-binary/{split}.bin", data) for split, data in content.items()))
     (tmp_path / "cifar-100-binary.tar.gz").write_bytes(archive)
     assert main(["data", "check", "cifar100"]) == 0
     (line,) = capsys.readouterr().out.splitlines()  # the archive holds both parts and is read once
-    assert "all of it could be read, 2 train images of each class and 1 test images of each class" in line
+    assert "all of it could be read, 200 train images of 100 classes and 100 test images of 100 classes" in line
     assert line.endswith(f"not the published file: it has {len(archive):,} bytes instead of 168,513,733")
 
 

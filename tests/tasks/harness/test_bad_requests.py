@@ -1,5 +1,6 @@
 """Requests that cannot be met: one sentence, exit code 2, and nothing left behind."""
 
+import resource
 import shlex
 import shutil
 import subprocess
@@ -108,7 +109,9 @@ def test_output_that_cannot_be_written_or_encoded(runs: Path):
 
 
 def test_too_little_memory_is_one_sentence(tmp_path: Path):
-    done = command("train", "max_regression", "--arch", "SAB + PMA", "--batch", "1e13", "--out", tmp_path / "run")
+    limit = (2**32, 2**32)
+    words = ["train", "max_regression", "--arch", "SAB + PMA", "--batch", "1e8", "--out", tmp_path / "run"]
+    done = command(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
     assert done.returncode == 1 and "there is not enough memory" in done.stderr and "Traceback" not in done.stderr
 
 
