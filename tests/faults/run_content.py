@@ -75,7 +75,8 @@ def _same_kind(name: str, old: np.ndarray, new: np.ndarray) -> bool:
     if old.dtype != new.dtype or old.shape != new.shape:
         return False
     weights = old.dtype.kind == "f" and bool(np.isfinite(new).all()) and (new.min() >= 0 or "optimizer/v" not in name)
-    return weights or old.tobytes() == new.tobytes()
+    counts = name == "optimizer/steps" and new.min() >= 0
+    return weights or counts or old.tobytes() == new.tobytes()
 
 
 def _finite(values: dict[str, Any]) -> bool:

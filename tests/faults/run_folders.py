@@ -122,7 +122,8 @@ class RunFolders:
             changed = changes(before, snapshot(run))
             if changed and undetectable:  # it began with other weights, and what came of them was noticed
                 return Outcome("undetectable", what, done.err)
-            problem = sentence_problem(done.err, (*FILES, "a run of an earlier version")) or (
+            said = "\n".join(line for line in done.err.splitlines() if not line.startswith("  "))  # of other versions
+            problem = sentence_problem(said, (*FILES, "a run of an earlier version")) or (
                 changed and f"refused, but it changed {changed}"
             )
             return Outcome("wrong", what, problem) if problem else Outcome("refused", what, done.err.strip())
