@@ -5,14 +5,17 @@ BIN    := $(VENV)/bin
 OLDEST := build/oldest
 comma  := ,
 
-.PHONY: help test test-gpu test-plain test-oldest demo tables figures lint format clean
+.PHONY: help test test-faults test-gpu test-plain test-oldest demo tables figures lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
 test: $(VENV)/.ready            ## install and run the whole suite with branch coverage
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+test-faults: $(VENV)/.ready     ## thousands of damaged files, killed runs and bad servers; updates docs/faults.md
+	FAULTS=full $(BIN)/python -m pytest -n auto -vv -m faults tests/faults
 
 test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
 	$(BIN)/python -m pytest -n $(if $(shell command -v nvidia-smi),0,auto) tests/gpu

@@ -21,6 +21,7 @@ from autograd import Tensor
 from autograd.backend import Array
 from minisets.architectures import Network
 from minisets.blocks import ISAB, MAB, PMA, SAB, rFF
+from minisets.files import open_regular
 from minisets.nn import Dropout, LayerNorm, Linear, Module
 from minisets.state_dict import match_state, overwrite
 from minisets.style import STYLES
@@ -112,6 +113,7 @@ def load_safetensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """Read a .safetensors file, which cannot contain code."""
     library = _safetensors()
     try:
+        open_regular(path, most=2**40).close()  # of a pipe, the library would wait for ever
         return library.load_file(path)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None

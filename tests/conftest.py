@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from autograd import forms
+from tests.faults import table
 from tests.helpers import double, requirements
 from tests.helpers.commandline import SHORT
 
@@ -49,6 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    table.report(terminalreporter)
     if requirements.summary():
         terminalreporter.write_line(requirements.summary())
 

@@ -100,7 +100,10 @@ class Optimizer:
 
     def match_state_dict(self, state: Mapping[str, Array]) -> list[tuple[Array, Array]]:
         """Pairs of an array of this optimizer and the saved one of its name; raises ValueError if they do not match."""
-        return match_state(type(self).__name__, self._arrays(), state)
+        pairs = match_state(type(self).__name__, self._arrays(), state)
+        if np.min(state["steps"], initial=0) < 0:
+            raise ValueError(f"the state of this {type(self).__name__} has a negative number of steps")
+        return pairs
 
     def _arrays(self) -> dict[str, Array]:
         arrays = {f"{name}.{i}": a for name in self.buffer_names for i, a in enumerate(self.buffers[name])}

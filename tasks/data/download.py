@@ -134,9 +134,9 @@ def _append(source: Published, file: BinaryIO, response: Any, progress: Progress
         _restart(file)
         if start != 0:
             return False
-    announced = response.headers.get("Content-Length")
-    length = _number(r"(\d+)", announced or "")
-    if length is None and announced is not None:
+    announced = ", ".join(sorted(set(response.headers.get_all("Content-Length", []))))
+    length = _number(r"(\d+)", announced)
+    if length is None and "Content-Length" in response.headers:
         raise Broken(f"a length of {printable(announced)}")
     total = source.size if length is None else start + length
     limit = source.size or min(total or source.most, source.most)

@@ -42,6 +42,7 @@ def planned_runs(
     if len(configs) == 1 and out:
         return [PlannedRun(RunFolder(out, experiment), preset, configs[0])]
     if out and RunFolder(out).files():
+        _require_config(RunFolder(out))
         raise UsageError(f"{out} holds a single run; the folders of several runs need another --out")
     root = out or RUNS / experiment.name / preset
     names = [f"{slug(getattr(config, 'arch', experiment.name))}-seed{config.seed}" for config in configs]
@@ -83,7 +84,13 @@ def refuse_unless_free(plan: PlannedRun, resume: bool, start_over: bool) -> None
                 f"{folder.path} already holds this run; --resume continues it, --start-over deletes it, "
                 "another --out starts a new one"
             )
-    elif folder.files():
+    else:
+        _require_config(folder)
+
+
+def _require_config(folder: RunFolder) -> None:
+    """Refuse a folder that holds other files of a run alone."""
+    if folder.files() and not folder.config_path.exists():
         raise UsageError(
             f"{folder.path} holds {folder.files()[0].name}, but no config.json: put it back, begin again with "
             "--start-over, or choose another --out"

@@ -83,6 +83,7 @@ class Run:
             self._refuse_without(self.folder.checkpoint_path)
         else:
             self.save()
+        self.adopt_options()
         self.folder.rewind(self.done)
         with _Signals(self), _Bar(self) as bar:
             before = time.perf_counter()
@@ -145,6 +146,12 @@ class Run:
         checkpoint.save(self.folder.checkpoint_path, **self.parts, step=self.done, notes=notes)
         self.saved = self.done
         self.folder.write(self.folder.progress_path, about | {"step": self.done, "steps": self.config.steps})
+
+    def adopt_options(self) -> None:
+        """Let config.json say so if the run is extended, or moved to another device."""
+        if self.config != self.folder.options():
+            self.folder.change(self.config)
+            self.name = {"run": self.folder.name()}
 
     # ---- resuming --------------------------------------------------------------------------------------------------
 

@@ -147,8 +147,9 @@ class RunFolder:
         if problem:
             raise UsageError(f"{path} is not a checkpoint of a run: among its notes it has {problem}")
         self.require_own(path, str(saved.notes["run"]))
+        saved.match(model=model)
         for name, array in saved.arrays.items():
-            if name.startswith("model/") and not np.isfinite(array).all():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise UsageError(f"{path} is damaged: {name} is not finite; {START_OVER}")
         return saved
 

@@ -140,8 +140,7 @@ def _perform(plan: PlannedRun, resume: bool, start_over: bool, prefix: str) -> b
         begun = folder.config_path.exists()
         if begun:
             if config != folder.options():
-                _report_changes(folder.options(), config)
-                folder.change(config)
+                _report_changes(folder.options(), config)  # config.json follows when the run's files prove to be whole
             elif folder.finished():
                 report(f"  already finished: {summary(experiment, folder.result()['metrics'])}")
                 left = [name for name in experiment.figures if not (folder.path / f"{name}.png").exists()]
@@ -160,6 +159,7 @@ def _perform(plan: PlannedRun, resume: bool, start_over: bool, prefix: str) -> b
             if not begun and run.done == 0 and not isinstance(error, Diverged | Interrupted):
                 _undo(folder, is_new)  # nothing was computed: the same command may be tried again
             raise
+        run.adopt_options()  # of a run without steps
         folder.write(folder.result_path, _result(plan, metrics, run.seconds))
         report(f"  {summary(experiment, metrics)}")
         save_figures(experiment, list(experiment.figures), [folder], folder)

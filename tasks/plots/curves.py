@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 from minisets.labels import parse
+from tasks.harness.errors import UsageError
 from tasks.harness.options import data_used, deviations
+from tasks.harness.records import NUMBER
 from tasks.harness.run_folder import RunFolder
 
 COMPONENTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # safe for color blindness
@@ -132,7 +134,7 @@ def metric_against(name: str, xlabel: str, ylabel: str, title: str, scale: str =
         figure = Figure(figsize=(7.6, 4.2), layout="constrained")
         axes = figure.subplots()
         for label, group in by_label(runs).items():
-            curves = [run.result()["metrics"][name] for run in group]
+            curves = [_numbers_by_integer(run, name) for run in group]
             x = sorted(map(int, set.intersection(*(set(curve) for curve in curves))))
             heights = np.array([[curve[str(i)] for i in x] for curve in curves])
             style = line_style(label)
@@ -147,6 +149,14 @@ def metric_against(name: str, xlabel: str, ylabel: str, title: str, scale: str =
         return figure
 
     return plot
+
+
+def _numbers_by_integer(run: RunFolder, name: str) -> dict[str, float]:
+    """A metric that has a number for each of several integers."""
+    curve = run.result()["metrics"].get(name)
+    if not isinstance(curve, dict) or not all(i.isdecimal() and NUMBER.accepts(value) for i, value in curve.items()):
+        raise UsageError(f"{run.result_path} is not the result of a run: its {name} are not numbers")
+    return curve
 
 
 def plain_ticks(axes: Axes) -> None:

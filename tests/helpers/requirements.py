@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,8 @@ def missing() -> dict[str, Missing]:
         found["emulation"] = Missing("what only the emulation can show", "it does not run here", "make test-gpu")
     if importlib.util.find_spec("torch") is None:
         found["torch"] = Missing("parity with PyTorch", "torch is not installed", "pip install -e '.[torch]'")
+    if shutil.which("strace") is None:
+        found["strace"] = Missing("faults at an exact system call", "strace is not installed", "make test-faults")
     if not PAPER.is_file():
         reason = f"its source is not at {PAPER}"
         found["paper"] = Missing("the paper's text", reason, "MINISETS_PAPER=set_transformer.tex make test")

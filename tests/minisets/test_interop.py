@@ -3,6 +3,8 @@
 The fixtures come from tests/helpers/authors_reference.py, plain loops written without sight of our blocks.
 """
 
+import os
+
 import numpy as np
 import pytest
 
@@ -135,6 +137,9 @@ def test_safetensors(tmp_path):
         load_safetensors(path)
     with pytest.raises(ValueError, match="there is no file"):
         load_safetensors(tmp_path / "absent.safetensors")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"pipe is not a readable \.safetensors file: it is not a regular file"):
+        load_safetensors(tmp_path / "pipe")
 
 
 def test_without_safetensors_the_error_names_what_to_install(monkeypatch, tmp_path):

@@ -107,6 +107,17 @@ def test_what_is_not_an_extension_is_refused(more: list[str], message: str, shor
     assert {path.name: path.read_bytes() for path in short.iterdir()} == before
 
 
+@pytest.mark.parametrize("name", ["checkpoint.npz", "best.npz", "metrics.jsonl", "result.json", "progress.json"])
+def test_a_damaged_run_is_not_extended_and_stays_as_it_was(name: str, short: Path, tmp_path: Path):
+    folder = tmp_path / "run"
+    shutil.copytree(short, folder)
+    (folder / name).write_bytes((folder / name).read_bytes()[5:])
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    done = command("train", "max_regression", "--steps", 50, "--out", folder, "--resume")
+    assert done.returncode == 2 and name in done.stderr and done.stderr.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
 def test_the_figures_of_an_extended_run_show_the_new_weights(extended: Path, short: Path):
     for name in ("learning_curves.svg", "error_by_size.svg"):
         assert (extended / name).read_bytes() != (short / name).read_bytes()

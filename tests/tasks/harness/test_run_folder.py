@@ -116,3 +116,49 @@ def test_examples_are_computed_once(runs: Path, tmp_path: Path):
     assert folder.examples(compute).keys() == {"weight"}
     folder.examples_path.unlink()
     assert folder.examples(compute) is None
+
+
+@pytest.mark.parametrize(
+    ("array", "value", "message"),
+    [
+        ("model/head.bias", np.array(["text"]), "head.bias' has"),
+        ("model/head.bias", np.zeros(1, [("a", "f4")]), "head.bias' has"),
+        ("optimizer/m.1", np.nan, "optimizer/m.1 is not finite"),
+        ("optimizer/v.1", np.inf, "optimizer/v.1 is not finite"),
+        ("optimizer/steps", -5, "a negative number of steps"),
+    ],
+)
+def test_a_checkpoint_with_other_arrays_is_refused_and_nothing_changes(
+    array: str, value: object, message: str, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    folder = tmp_path / "run"
+    shutil.copytree(runs / "max" / "sab-pma-seed0", folder)
+    (folder / "result.json").unlink()
+    with np.load(folder / "checkpoint.npz", allow_pickle=False) as file:
+        arrays = dict(file)
+    arrays[array] = value if isinstance(value, np.ndarray) else np.full_like(arrays[array], value)
+    np.savez(folder / "checkpoint.npz", **arrays)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main(["train", "max_regression", "--out", str(folder), "--resume"]) == 2
+    error = capsys.readouterr().err
+    assert message in error and "checkpoint.npz" in error
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_run_without_its_configuration_is_not_resumed(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+    shutil.copytree(runs / "max" / "sab-pma-seed0", tmp_path / "run")
+    (tmp_path / "run" / "config.json").unlink()
+    assert main(["train", "max_regression", "--out", str(tmp_path / "run"), "--resume"]) == 2
+    assert "holds metrics.jsonl, but no config.json: put it back" in capsys.readouterr().err
+
+
+def test_numbers_that_a_figure_cannot_show_are_one_sentence(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+    shutil.copytree(runs / "max" / "sab-pma-seed0", tmp_path / "run")
+    for value in (7, {"3": "six"}, {"x": 1.0}):
+        change_json(
+            tmp_path / "run/result.json",
+            lambda about, v=value: about["metrics"].update({"MAE of size": v}),
+            checksum=True,
+        )
+        assert main(["figure", "max_regression", "--runs", str(tmp_path), "--out", str(tmp_path / "new")]) == 2
+        assert "result.json is not the result of a run: its MAE of size are not numbers" in capsys.readouterr().err
