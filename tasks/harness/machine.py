@@ -130,7 +130,9 @@ def _commit() -> dict[str, Any]:
     try:
         git = functools.partial(subprocess.run, capture_output=True, text=True, cwd=ROOT, timeout=20, check=True)
         commit = git(["git", "rev-parse", "HEAD"]).stdout.strip()
-        return {"commit": commit, "clean": not git(["git", "status", "--porcelain"]).stdout.strip()}
+        # Without optional locks, as git calls them, nothing is written that would stay if this process is killed.
+        status = git(["git", "--no-optional-locks", "status", "--porcelain"])
+        return {"commit": commit, "clean": not status.stdout.strip()}
     except (OSError, subprocess.SubprocessError):  # no git, or it refuses
         return {}
 

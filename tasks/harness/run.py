@@ -136,9 +136,10 @@ class Run:
         self._read_best(model).restore(model=model)
 
     def save(self) -> None:
-        bad = [name for name, p in self.parts["model"].named_parameters() if not np.isfinite(p.numpy()).all()]
-        if bad:
-            raise Diverged(self._diverged(f"the parameter {bad[0]} is no longer finite", self.done))
+        for what, part in (("parameter", "model"), ("optimizer's buffer", "optimizer")):
+            for name, array in self.parts[part].state_dict().items():
+                if not np.isfinite(array).all():
+                    raise Diverged(self._diverged(f"the {what} {name} is no longer finite", self.done))
         self.notes["loss"] = float(backend.to_host(self.notes["loss"]))
         about = self.name | {"seconds": round(self.seconds, 2)}
         self.folder.lock.require_same_folder()

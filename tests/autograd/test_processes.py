@@ -64,7 +64,9 @@ def enter_and_stay(context):
 def run(tmp_path, code: str, *arguments: str) -> str:
     script = tmp_path / "script.py"
     script.write_text(SETUP + code)
-    environment = ENVIRONMENT | {"OPENBLAS_NUM_THREADS": "2"}
+    # Coverage has a lock of its own, which a forked child may find taken for good.
+    environment = {name: value for name, value in ENVIRONMENT.items() if not name.startswith("COVERAGE")}
+    environment |= {"OPENBLAS_NUM_THREADS": "2"}
     words = [sys.executable, str(script), *arguments]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

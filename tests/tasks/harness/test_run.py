@@ -159,18 +159,19 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path):
     assert not (tmp_path / "run" / "result.json").exists()
 
 
-def test_weights_that_are_not_finite_are_never_saved(tmp_path: Path):
+@pytest.mark.parametrize("what", ["parameter head.weight", "optimizer's buffer v.0"])
+def test_values_that_are_not_finite_are_never_saved(what: str, tmp_path: Path):
     """Even if the loss of that step is still finite: the last checkpoint is a good one."""
     config = max_regression.Config(arch="rFF + Pooling (max)", steps=20, save_every=5, log_every=5, test_sets=10)
     folder = RunFolder(tmp_path, max_regression.EXPERIMENT)
     folder.begin("quick", config)
     run, net = Run(folder, config, "test"), max_regression.network(config)
     optimizer = max_regression.Adam(net.parameters())
-    with pytest.raises(Diverged, match=r"head.weight is no longer finite at step 10; the last good .* of step 5"):
+    with pytest.raises(Diverged, match=rf"the {what} is no longer finite at step 10; the last good .* of step 5"):
         for step in run.steps(net, optimizer):
             run.log(max_regression.absolute_error(net(np.ones((1, 2, 1))), np.ones((1, 1))))
             if step == 9:
-                net.head.weight.data[0, 0] = np.nan
+                (net.head.weight.data if "weight" in what else optimizer.buffers["v"][0]).fill(np.inf)
     with np.load(folder.checkpoint_path, allow_pickle=False) as file:
         assert all(np.isfinite(file[name]).all() for name in file.files if name.startswith("model/"))
 

@@ -1,6 +1,5 @@
 """Figures of counting characters: titles, line styles, and what is not plotted without checkpoint or data."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from tasks.harness.cli import main
 from tasks.harness.options import slug
 from tasks.harness.run_folder import RunFolder
 from tasks.plots.curves import line_style
+from tests.helpers.runs import change_json
 
 LABELS = (*task.EXPERIMENT.rows, "ISAB (1) + PMA", "ISAB (4) + PMA")
 
@@ -42,14 +42,12 @@ def test_all_figures_are_plotted_with_their_protocol(runs: Path, capsys):
 
 def test_no_figure_of_sets_without_checkpoint_or_data(runs: Path, tmp_path: Path):
     folder = RunFolder(tmp_path)
-    options = json.loads((runs / "sab-pma1-seed0/config.json").read_text())
-    folder.config_path.write_text(json.dumps(options))
+    folder.config_path.write_bytes((runs / "sab-pma1-seed0/config.json").read_bytes())
     assert task.EXPERIMENT.figures["characters"]([folder]) is None
     folder.checkpoint_path.write_bytes((runs / "sab-pma1-seed0/checkpoint.npz").read_bytes())
     assert task.EXPERIMENT.figures["characters"]([folder]) is not None
     folder.examples_path.unlink()
-    options["options"]["data"] = "omniglot"
-    folder.config_path.write_text(json.dumps(options))
+    change_json(folder.config_path, lambda about: about["options"].update(data="omniglot"))
     assert task.EXPERIMENT.figures["characters"]([folder]) is None  # the data is not here
 
 
