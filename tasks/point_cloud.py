@@ -28,7 +28,8 @@ from tasks.data.surfaces import Clouds
 from tasks.harness import paper
 from tasks.harness.experiment import Experiment, Table
 from tasks.harness.options import AUTO, SYNTHETIC, option
-from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, report, rng_for
+from tasks.harness.progress import report
+from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, rng_for
 from tasks.plots import point_clouds
 from tasks.plots.curves import learning_curves
 

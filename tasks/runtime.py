@@ -23,7 +23,8 @@ from minisets.nn import Module
 from tasks.harness import machine
 from tasks.harness.experiment import Experiment, Table
 from tasks.harness.options import Settings, flag, option
-from tasks.harness.run import WEIGHTS, Run, report, rng_for
+from tasks.harness.progress import report
+from tasks.harness.run import WEIGHTS, Run, rng_for
 from tasks.plots.runtime import runtime_figure
 
 D_IN, D, HEADS, M = 3, 64, 8, 4

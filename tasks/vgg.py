@@ -31,7 +31,8 @@ from tasks.harness import paper
 from tasks.harness.errors import UsageError, warn
 from tasks.harness.experiment import Experiment, Table
 from tasks.harness.options import SYNTHETIC, Stepping, option
-from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, report, rng_for
+from tasks.harness.progress import report
+from tasks.harness.run import TEST, TRAINING, WEIGHTS, Run, rng_for
 from tasks.plots.curves import learning_curves
 
 BLOCKS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3)}  # depth -> convolutions at each resolution

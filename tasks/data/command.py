@@ -19,7 +19,7 @@ from tasks.data.locations import DataError, data_folder, locate
 from tasks.data.unpack import unpack
 from tasks.harness.errors import UsageError, as_usage_error
 from tasks.harness.parser import Parser, hint
-from tasks.harness.run import report
+from tasks.harness.progress import report
 
 COMMANDS = {
     "list": "the data sets, and which of them are present",

@@ -14,5 +14,6 @@ errors.py       errors that are one sentence
 from tasks.harness.errors import UsageError
 from tasks.harness.experiment import Experiment, Table
 from tasks.harness.options import OneDrop, SampledSets, SetSizes, Settings, Stepping, Training, option
-from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, report, rng_for
+from tasks.harness.progress import report
+from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, rng_for
 from tasks.harness.run_folder import RunFolder

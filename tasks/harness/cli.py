@@ -34,7 +34,7 @@ from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.options import flag, readable
 from tasks.harness.parser import Parser, hint
 from tasks.harness.planning import RUNS
-from tasks.harness.run import discard_output
+from tasks.harness.progress import discard_output
 from tasks.harness.run_folder import RunFolder, find_runs
 from tasks.harness.train import save_figures, summary, train
 

@@ -14,19 +14,13 @@ and resumed therefore ends with the same bits.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-import signal
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from tqdm import tqdm
 
 from autograd import Tensor, backend
 from minisets import checkpoint
@@ -36,6 +30,7 @@ from tasks.harness import records
 from tasks.harness.errors import Diverged, Interrupted, UsageError
 from tasks.harness.metrics_log import chained, digest_of
 from tasks.harness.options import Stepping
+from tasks.harness.progress import ProgressBar, Signals
 from tasks.harness.run_folder import START_OVER, RunFolder
 
 TRAINING, VALIDATION, TEST, WEIGHTS = range(4)  # purposes of random numbers
@@ -44,20 +39,6 @@ TRAINING, VALIDATION, TEST, WEIGHTS = range(4)  # purposes of random numbers
 def rng_for(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
     """The random generator of one step: a function of the seed, the purpose and the step, and of no earlier step."""
     return np.random.default_rng([seed, purpose, step])
-
-
-def report(text: str) -> None:
-    """Print a line; a run continues even if the output is gone (a closed pipe, a log on a full disk)."""
-    try:
-        print(text, flush=True)
-    except OSError:
-        discard_output()
-
-
-def discard_output() -> None:
-    """Send further output nowhere, so that flushing it at exit does not fail."""
-    with contextlib.suppress(OSError, ValueError):  # an output without a file behind it needs nothing
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Run:
@@ -85,7 +66,7 @@ class Run:
             self.save()
         self.adopt_options()
         self.folder.rewind(self.done)
-        with _Signals(self), _Bar(self) as bar:
+        with Signals(self), ProgressBar(self) as bar:
             before = time.perf_counter()
             while self.done < self.config.steps:
                 yield self.done
@@ -182,7 +163,6 @@ class Run:
         if not path.exists():
             self._refuse_without(path)
         best = self.folder.read_checkpoint(path, model, records.LOG_HEAD)
-        best.match(model=model)
         wanted = self.notes.get("best_step", 0)
         if best.step != wanted and not self.done < best.step <= self.config.steps:
             raise UsageError(f"{path} is of step {best.step:,}, but the best was step {wanted:,}: {START_OVER}")
@@ -207,68 +187,3 @@ class Run:
             f"{what} at step {step:,}; {last}. Try a smaller --lr (it was {self.config.lr:g}), another --style or "
             "--dtype float64, into another --out"
         )
-
-
-class _Signals:
-    """Within the block, Ctrl-C, SIGTERM and SIGHUP let the current step finish; a second one interrupts at once.
-
-    A signal that the process was started to ignore (nohup) stays ignored.
-    """
-
-    NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def __enter__(self) -> None:
-        self.old = {}
-        if threading.current_thread() is threading.main_thread():
-            numbers = [getattr(signal, name) for name in self.NAMES if hasattr(signal, name)]
-            heeded = [number for number in numbers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-            self.old = {number: signal.signal(number, self.ask) for number in heeded}
-
-    def ask(self, number: int, frame: Any) -> None:
-        if self.run.asked_to_stop:
-            raise KeyboardInterrupt
-        self.run.asked_to_stop = True
-
-    def __exit__(self, *exception: Any) -> None:
-        for number, handler in self.old.items():
-            signal.signal(number, handler)
-
-
-class _Bar:
-    """Loss, metrics, steps/s and time left: a bar on a terminal, otherwise a plain line at each evaluation."""
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.on_terminal = run, sys.stderr.isatty()
-
-    def __enter__(self) -> _Bar:
-        total = self.run.config.steps
-        look = {"desc": self.run.title, "unit": " steps", "mininterval": 0.5, "dynamic_ncols": True}
-        self.bar = tqdm(total=total, initial=self.run.done, disable=not self.on_terminal, **look)
-        self.start, self.first, self.shown = time.perf_counter(), self.run.done, {}
-        return self
-
-    def show(self, line: dict[str, float]) -> None:
-        with contextlib.suppress(OSError):  # a terminal that was closed is no reason to lose the step
-            self._show(line)
-
-    def _show(self, line: dict[str, float]) -> None:
-        self.bar.update()
-        if not line:
-            return
-        self.shown |= line
-        text = "  ".join(f"{name} {value:.4g}" for name, value in self.shown.items())
-        if self.on_terminal:
-            self.bar.set_postfix_str(text, refresh=False)
-        elif line.keys() - {"loss"}:
-            done, total = self.run.done, self.run.config.steps
-            spent, taken = time.perf_counter() - self.start, done - self.first
-            pace = f"{taken / spent:.1f}" if spent > 0 else "?"  # a coarse clock may stand still between two steps
-            left = tqdm.format_interval((total - done) * spent / taken)
-            report(f"  step {done:,} of {total:,}  {text}  {pace} steps/s  {left} left")
-
-    def __exit__(self, *exception: Any) -> None:
-        with contextlib.suppress(OSError):
-            self.bar.close()

@@ -29,10 +29,11 @@ import numpy as np
 
 from minisets import checkpoint
 from minisets.checkpoint import Checkpoint
-from minisets.files import DamagedFile, atomic_write, read_npz, sync_folder
+from minisets.files import atomic_write, sync_folder
 from minisets.nn import Module
 from tasks.harness import records
 from tasks.harness.errors import UsageError, as_usage_error
+from tasks.harness.examples import Examples, packed
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.lock import FolderLock
 from tasks.harness.machine import environment
@@ -168,23 +169,15 @@ class RunFolder:
         None if they were not kept and the checkpoint, or the data, is no longer there.
         """
         if self.examples_path.exists():
-            with as_usage_error(f"cannot read {self.examples_path}"):
-                try:
-                    arrays = read_npz(self.examples_path, most=2**30)
-                except DamagedFile as error:
-                    raise UsageError(
-                        f"{self.examples_path} is damaged: {error}; delete it to have it computed again"
-                    ) from None
-            if "run" in arrays:
-                self.require_own(self.examples_path, str(arrays.pop("run")))
-            return _Examples(self.examples_path, arrays)
+            examples = Examples(self.examples_path)
+            if examples.run is not None:
+                self.require_own(self.examples_path, examples.run)
+            return examples
         if compute is None or not self.checkpoint_path.exists() or not _data_is_present(self.options()):
             return None
         arrays = compute(*self.load_model())
         if arrays is not None:
-            content = io.BytesIO()
-            np.savez_compressed(content, run=np.array(self.name()), **arrays)
-            self.write_bytes(self.examples_path, content.getvalue())
+            self.write_bytes(self.examples_path, packed(self.name(), arrays))
         return arrays
 
     # ---- writing ---------------------------------------------------------------------------------------------------
@@ -262,17 +255,6 @@ class RunFolder:
             for leftover in self.path.glob(".*.unfinished"):  # from a process that was killed
                 leftover.unlink(missing_ok=True)
             yield
-
-
-class _Examples(dict):
-    """The arrays of an examples.npz; one that is missing is reported as what it is, an outdated file."""
-
-    def __init__(self, path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-        super().__init__(arrays)
-        self.path = path
-
-    def __missing__(self, name: str) -> np.ndarray:
-        raise UsageError(f"{self.path} has no {name!r}: it is out of date; delete it to have it computed again")
 
 
 def _data_is_present(config: Settings) -> bool:

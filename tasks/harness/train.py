@@ -19,7 +19,8 @@ from tasks.harness.metrics_log import digest_of
 from tasks.harness.options import Settings, data_used, deviations, flag, readable
 from tasks.harness.parser import Parser, add_options, hint, reader
 from tasks.harness.planning import RUNS, PlannedRun, planned_runs, refuse_unless_free, stored_run
-from tasks.harness.run import Run, report
+from tasks.harness.progress import report
+from tasks.harness.run import Run
 from tasks.harness.run_folder import RunFolder
 
 
