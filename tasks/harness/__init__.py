@@ -2,8 +2,9 @@
 
 experiment.py   Experiment and Table: an experiment as one object
 options.py      configurations whose fields describe themselves; parser.py makes a command line of them
-run.py          what a training loop needs besides its mathematics
-run_folder.py   the files of a run
+run.py          what a training loop needs besides its mathematics; progress.py has the bar and the signals
+run_folder.py   the files of a run: records.py has the JSON files, metrics_log.py the log, examples.py those of the
+                figures, lock.py keeps other processes out
 train.py        minisets train; planning.py decides which runs that means
 tables.py       minisets table; paper.py has the paper's numbers
 cli.py          minisets, the command
