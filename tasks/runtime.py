@@ -99,8 +99,7 @@ def _seconds(function: Callable[[], Any], config: Config) -> float:
 
 def train(config: Config, run: Run) -> dict[str, Any]:
     """Nothing is trained here; sizes measured before an interruption are not measured again."""
-    run.folder.rewind(sys.maxsize)
-    points = run.folder.metrics()
+    points = run.folder.rewind(sys.maxsize)
     run.seconds = sum(point.get("spent", 0) for point in points)
     largest = {"SAB": config.n_sab, "ISAB": config.n_isab}
     plan = [(name, n) for name, high in largest.items() for n in sizes(config.n_min, high)]
