@@ -129,7 +129,6 @@ def backward(output: Tensor, seed: Any = None) -> None:
                 gx = _unbroadcast(gx, parent, node.op)
                 gradients[parent] = gradients[parent] + gx if parent in gradients else gx  # not +=: gx may be shared
         node.parents, node.pull = [], None
-        del sent  # before the next ones are allocated
     leaf: Any
     for leaf, g in gradients.items():
         # A copy, because g may be shared: x + w sends one g to both.

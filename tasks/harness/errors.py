@@ -17,7 +17,7 @@ class Diverged(Exception):
 
 
 class Interrupted(Exception):
-    """A run that was stopped by Ctrl-C or SIGTERM after saving its state: exit code 130."""
+    """A run that was stopped by Ctrl-C, SIGTERM or SIGHUP after saving its state: exit code 130."""
 
 
 def printable(text: object, most: int = 100) -> str:

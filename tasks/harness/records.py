@@ -74,7 +74,8 @@ RESULT: Schema = {
 PROGRESS: Schema = {"run": TEXT, "step": COUNT, "steps": COUNT, "seconds": SECONDS}
 LOG_HEAD: Schema = {"run": TEXT}
 LOG_LINE: Schema = {"step": COUNT, "block": TEXT.or_absent(), MORE: NUMBER}  # block: what was timed, SAB or ISAB
-NOTES: Schema = {  # of a checkpoint
+BEST_NOTES: Schema = {"run": TEXT}  # of best.npz
+NOTES: Schema = {  # of checkpoint.npz
     "run": TEXT,
     "log": TEXT,
     "seconds": SECONDS,

@@ -56,7 +56,7 @@ class Run:
 
     def steps(self, model: Module, optimizer: Optimizer) -> Iterator[int]:
         """The remaining step numbers, counted from 0; after each step, whatever is due is written."""
-        self.parts, self.name = {"model": model, "optimizer": optimizer}, {"run": self.folder.name()}
+        self.parts, self.name = {"model": model, "optimizer": optimizer}, self.folder.name()
         files = self.folder.files()
         if self.folder.checkpoint_path in files:
             self._restore()
@@ -111,7 +111,7 @@ class Run:
         if value < self.notes.get("best", math.inf):
             self.notes |= {"best": float(value), "best_step": self.done + 1}
             self.folder.lock.require_same_folder()
-            checkpoint.save(self.folder.best_path, model=model, step=self.done + 1, notes=self.name)
+            checkpoint.save(self.folder.best_path, model=model, step=self.done + 1, notes={"run": self.name})
 
     def restore_best(self, model: Module) -> None:
         self._read_best(model).restore(model=model)
@@ -122,7 +122,7 @@ class Run:
                 if not np.isfinite(array).all():
                     raise Diverged(self._diverged(f"the {what} {name} is no longer finite", self.done))
         self.notes["loss"] = float(backend.to_host(self.notes["loss"]))
-        about = self.name | {"seconds": round(self.seconds, 2)}
+        about = {"run": self.name, "seconds": round(self.seconds, 2)}
         self.folder.lock.require_same_folder()
         notes = self.notes | about | {"log": self.log_digest}
         checkpoint.save(self.folder.checkpoint_path, **self.parts, step=self.done, notes=notes)
@@ -133,7 +133,7 @@ class Run:
         """Let config.json say so if the run is extended, or moved to another device."""
         if self.config != self.folder.options():
             self.folder.change(self.config)
-            self.name = {"run": self.folder.name()}
+            self.name = self.folder.name()
 
     # ---- resuming --------------------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class Run:
         path = self.folder.best_path
         if not path.exists():
             self._refuse_without(path)
-        best = self.folder.read_checkpoint(path, model, records.LOG_HEAD)
+        best = self.folder.read_checkpoint(path, model, records.BEST_NOTES)
         wanted = self.notes.get("best_step", 0)
         if best.step != wanted and not self.done < best.step <= self.config.steps:
             raise UsageError(f"{path} is of step {best.step:,}, but the best was step {wanted:,}: {START_OVER}")

@@ -16,7 +16,8 @@ from tests.faults.outcomes import attempt, sentence_problem
 def test_what_a_child_does_is_seen():
     assert "traceback: ZeroDivisionError" in attempt(lambda: 1 // 0).problem
     assert "did not end" in attempt(lambda: time.sleep(60), seconds=0.2).problem
-    assert "it used " in attempt(lambda: len(bytearray(b"x") * 250 * 2**20) * 0).problem
+    large = attempt(lambda: len(bytearray(b"x") * 250 * 2**20) * 0)  # a child begins with less than its parent has
+    assert "it used " in large.problem and 150 * 2**20 < large.memory < 300 * 2**20
     assert "signal 9" in attempt(lambda: __import__("os").kill(__import__("os").getpid(), 9)).problem
     quiet = attempt(lambda: print("here") or 3)
     assert (quiet.code, quiet.out, quiet.err, quiet.problem) == (3, "here\n", "", "")
