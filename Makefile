@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OLDEST := build/oldest
 comma  := ,
 
-.PHONY: help test test-faults test-gpu test-plain test-oldest demo tables figures lint format clean
+.PHONY: help test test-faults test-gpu test-mpi test-plain test-oldest demo tables figures lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## this list
@@ -19,6 +19,9 @@ test-faults: $(VENV)/.ready     ## thousands of damaged files, killed runs and b
 
 test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU, or on CuPy emulated on the host
 	$(BIN)/python -m pytest -n $(if $(shell command -v nvidia-smi),0,auto) tests/gpu
+
+test-mpi: $(VENV)/.ready-mpi    ## install Open MPI and test sweeps and distributed training under mpiexec
+	$(BIN)/python -m pytest tests/mpi
 
 test-plain: $(VENV)/.ready      ## the suite as if the folders of faster forms had been deleted
 	PYTHONPATH=tests/helpers/without_fast $(BIN)/python -m pytest -n auto
@@ -63,6 +66,10 @@ $(OLDEST)/.ready: pyproject.toml
 # they need the CUDA libraries too.
 $(VENV)/.ready-gpu: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu-test$(if $(shell command -v nvidia-smi),$(comma)gpu)]'
+	@touch $@
+
+$(VENV)/.ready-mpi: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi]'
 	@touch $@
 
 clean:                          ## remove everything that was generated

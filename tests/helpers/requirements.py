@@ -6,11 +6,13 @@ import functools
 import importlib.util
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = Path(os.environ.get("MINISETS_PAPER") or ROOT.parent / "shared" / "paper" / "set_transformer.tex").absolute()
+MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ def missing() -> dict[str, Missing]:
         found["torch"] = Missing("parity with PyTorch", "torch is not installed", "pip install -e '.[torch]'")
     if shutil.which("strace") is None:
         found["strace"] = Missing("faults at an exact system call", "strace is not installed", "make test-faults")
+    if importlib.util.find_spec("mpi4py") is None or MPIEXEC is None:
+        found["mpi"] = Missing("tests/mpi", "mpi4py or mpiexec is not installed", "make test-mpi")
     if not PAPER.is_file():
         reason = f"its source is not at {PAPER}"
         found["paper"] = Missing("the paper's text", reason, "MINISETS_PAPER=set_transformer.tex make test")
