@@ -68,6 +68,13 @@ def to_host(array: Array) -> np.ndarray:
     return np.asarray(array) if array_module(array) is np else array.get()
 
 
+def to_pinned_host(array: Array) -> np.ndarray:
+    """A CuPy array copied to pinned host memory, which a GPU exchanges without a copy in between."""
+    import cupyx
+
+    return array.get(out=cupyx.empty_pinned(array.shape, array.dtype))
+
+
 def same_device(array: Array, other: Array) -> bool:
     """Whether two arrays are on the same device, so that an operation can combine them."""
     return type(array) is type(other) is np.ndarray or device_of(array) == device_of(other)

@@ -56,7 +56,7 @@ def save(
     arrays = {f"model/{name}": array for name, array in model.state_dict().items()}
     if optimizer:
         arrays |= {f"optimizer/{name}": array for name, array in optimizer.state_dict().items()}
-    text = json.dumps(about, default=_array_as_json)
+    text = json.dumps(about, default=array_as_json)
     try:
         with atomic_write(path) as file:
             np.savez(file, allow_pickle=False, about=np.array(text), **arrays)
@@ -139,7 +139,7 @@ def read(path: str | os.PathLike, model: Module) -> Checkpoint:
     weights = sum(array.nbytes for array in model.state_dict().values())
     try:
         arrays = read_npz(path, most=8 * weights + 2**26)  # an optimizer has a few arrays for each of the model's
-        about = json.loads(str(arrays.pop("about", "")), object_hook=_json_as_array)
+        about = json.loads(str(arrays.pop("about", "")), object_hook=json_as_array)
         return Checkpoint(path=path, arrays=arrays, **_checked(about))
     except FileNotFoundError:
         raise CheckpointError(f"there is no checkpoint {path}") from None
@@ -168,12 +168,13 @@ def _generators(model: Module, others: Generators | None) -> dict[str, np.random
     return inside | dict(others or {})
 
 
-def _array_as_json(array: np.ndarray) -> dict:
+def array_as_json(array: np.ndarray) -> dict:
     """Some generators have arrays in their state; without the dtype, large integers would be restored as floats."""
     return {"dtype": str(array.dtype), "values": array.tolist()}
 
 
-def _json_as_array(value: dict) -> dict | np.ndarray:
+def json_as_array(value: dict) -> dict | np.ndarray:
+    """The other way: an object_hook for json.loads."""
     if value.keys() != {"dtype", "values"}:
         return value
     dtype = np.dtype(value["dtype"])

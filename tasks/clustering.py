@@ -107,12 +107,14 @@ def train(config: Config, run: Run) -> dict[str, float]:
     optimizer, schedule = Adam(net.parameters(), lr=config.lr), config.schedule()
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)
-        X, mask, _, _ = sample(config, rng_for(config.seed, TRAINING, step), config.batch, config.ragged)
+        X, mask, *_ = sample(config, rng_for(config.seed, TRAINING, step), config.batch, config.ragged)
+        X, mask = run.share(X, mask)
         X = Tensor(backend.to_device(X.astype(config.dtype), config.device))
         mask = backend.to_device(mask, config.device) if config.ragged else None
         loss = -mean_log_likelihood(X, mask, net(X, mask))
         optimizer.zero_grad()
         loss.backward()
+        loss = run.average(loss, optimizer)
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):

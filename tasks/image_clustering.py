@@ -144,10 +144,12 @@ def train(config: Config, run: Run) -> dict[str, float]:
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)
         which, *_ = pool.sample(config, rng_for(config.seed, TRAINING, step), config.batch, ragged=False)
+        which = run.share(which)
         X = Tensor(pool.on_device[backend.to_device(which, config.device)])  # (B, n, 512)
         loss = -mean_log_likelihood(X, None, net(X), SIGMA_FLOOR)
         optimizer.zero_grad()
         loss.backward()
+        loss = run.average(loss, optimizer)
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):

@@ -86,10 +86,11 @@ def train(config: Config, run: Run) -> dict[str, float]:
     validation = sample(rng_for(TEST_SEED, VALIDATION), config.validation_sets, config.n_max)
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)
-        X, mask, y = sample(rng_for(config.seed, TRAINING, step), config.batch, config.n_max)
+        X, mask, y = run.share(*sample(rng_for(config.seed, TRAINING, step), config.batch, config.n_max))
         loss = absolute_error(predict(net, X, mask, config.scale), y)
         optimizer.zero_grad()
         loss.backward()
+        loss = run.average(loss, optimizer)
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):

@@ -139,10 +139,11 @@ def train(config: Config, run: Run) -> dict[str, object]:
     some = rng_for(TEST_SEED, TEST, 1).permutation(len(test.labels))[: config.evaluation_shapes]
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)
-        X, y = (backend.to_device(a, config.device) for a in sample(config, training, step))
+        X, y = (backend.to_device(a, config.device) for a in run.share(*sample(config, training, step)))
         loss = cross_entropy(net(Tensor(X)), labels=y)
         optimizer.zero_grad()
         loss.backward()
+        loss = run.average(loss, optimizer)
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):

@@ -185,10 +185,11 @@ def train(config: Config, run: Run) -> dict[str, float]:
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)
         which = rng_for(config.seed, TRAINING, step).choice(config.train_sets, config.batch, replace=False)
-        X, odd = sets.batch(which, config.device)
+        X, odd = sets.batch(run.share(which), config.device)
         loss = cross_entropy(net(X), labels=odd).mean()
         optimizer.zero_grad()
         loss.backward()
+        loss = run.average(loss, optimizer)
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):

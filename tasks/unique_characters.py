@@ -69,6 +69,11 @@ class Sets(NamedTuple):
     mask: np.ndarray  # (B, n_max): True for N elements in total
     counts: np.ndarray  # (B,): different characters
 
+    def part(self, rows: slice) -> Sets:
+        """Some consecutive sets."""
+        ends = np.concatenate([[0], self.mask.sum(axis=1).cumsum()])
+        return Sets(self.images[ends[rows.start] : ends[rows.stop]], self.mask[rows], self.counts[rows])
+
 
 def images_of(data: str) -> dict[str, np.ndarray]:
     """{"train", "validation", "test"}: images (characters, 20, 28, 28)"""
@@ -144,10 +149,12 @@ def train(config: Config, run: Run) -> dict[str, Any]:
     for step in run.steps(net, optimizer):
         optimizer.lr = schedule(step)
         sets = sample(config, rng_for(config.seed, TRAINING, step), config.batch, len(training))
+        sets = sets.part(run.rows(config.batch))
         rate = net(pixels(training, sets), sets.mask)
         loss = poisson_negative_log_likelihood(rate, count=backend.to_device_of(sets.counts, rate.data))
         optimizer.zero_grad()
         loss.backward()
+        loss = run.average(loss, optimizer)
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):

@@ -159,10 +159,11 @@ def train(config: Config, run: Run) -> dict[str, float]:
         optimizer.lr = schedule(step)
         which = batch_indices(config, step, len(labels))
         X = augment(normalize(pixels[which], config.dtype), rng_for(config.seed, TRAINING, step))
-        X, z = (backend.to_device(a, config.device) for a in (X, labels[which]))
+        X, z = (backend.to_device(a, config.device) for a in run.share(X, labels[which]))
         loss = cross_entropy(net(Tensor(X)), labels=z)
         optimizer.zero_grad()
         loss.backward()
+        loss = run.average(loss, optimizer)
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):

@@ -2,6 +2,7 @@
 
 minisets list                                   the experiments, and the runs so far
 minisets train clustering --preset quick        also: python -m tasks.clustering --preset quick
+mpiexec -n 4 minisets train clustering --distributed     one network, trained by four processes
 minisets table clustering                       our results beside the paper's
 minisets figure clustering                      the figures of the runs so far
 minisets data list                              the data sets: which are here, fetch, check
@@ -13,12 +14,10 @@ An experiment of your own is named by its module and attribute: minisets train m
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import os
 import platform
-import shlex
 import sys
 from pathlib import Path
 
@@ -26,15 +25,14 @@ import numpy as np
 
 import autograd
 from autograd import threads
-from autograd.cupy_import import DeviceError
-from minisets.checkpoint import CheckpointError
+from minisets.distributed import launcher
 from tasks.harness import tables
-from tasks.harness.errors import Diverged, Interrupted, UsageError, printable
+from tasks.harness.errors import UsageError
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.options import flag, readable
 from tasks.harness.parser import Parser, hint
 from tasks.harness.planning import RUNS
-from tasks.harness.progress import discard_output
+from tasks.harness.reporting import fail, reported
 from tasks.harness.run_folder import RunFolder, find_runs
 from tasks.harness.train import save_figures, summary, train
 
@@ -55,40 +53,14 @@ def main(argv: list[str] | None = None) -> int:
     if sys.stderr is None:  # it was closed; nobody will read what goes there
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
-        return _fail("standard output is closed; redirect it, to /dev/null if nobody is to read it", 2)
+        return fail("standard output is closed; redirect it, to /dev/null if nobody is to read it", 2)
     if hasattr(sys.stdout, "reconfigure"):  # a terminal that cannot show ± shows ?
         sys.stdout.reconfigure(errors="replace")
-    try:
-        threads.count()  # report a bad MINISETS_THREADS before anything starts
-        code = _dispatch(argv)
-        sys.stdout.flush()
-        return code
-    except (UsageError, CheckpointError, DeviceError, threads.SettingError) as error:
-        return _fail(error, 2)
-    except Diverged as error:
-        return _fail(error, 1)
-    except Interrupted as error:
-        again = ["minisets", *(part for part in argv if part != "--resume"), "--resume"]
-        return _fail(f"{error}; to continue: {shlex.join(again)}", 130)
-    except KeyboardInterrupt:
-        return _fail("interrupted; --resume continues a run from its last checkpoint", 130)
-    except MemoryError as error:
-        return _fail(f"there is not enough memory ({error}); try a smaller --batch, or smaller sets", 1)
-    except BrokenPipeError:  # the reader of our output, head for example, has closed it
-        discard_output()
-        return 0
-    except OSError as error:
-        discard_output()
-        return _fail(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
-
-
-def _fail(sentence: object, code: int) -> int:
-    with contextlib.suppress(OSError):  # a terminal that was closed
-        print(f"minisets: {printable(sentence, 2_000)}", file=sys.stderr)
-    return code
+    return reported(lambda: _dispatch(argv), ["minisets", *argv], quiet=launcher.launched_rank() > 0)
 
 
 def _dispatch(argv: list[str]) -> int:
+    threads.count()  # report a bad MINISETS_THREADS before anything starts
     parser = Parser(prog="minisets", description=__doc__)
     versions = f"minisets {autograd.__version__} (Python {platform.python_version()}, NumPy {np.__version__})"
     parser.add_argument("--version", action="version", version=versions)

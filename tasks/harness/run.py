@@ -1,7 +1,11 @@
 """What a training loop needs besides its mathematics: resuming, a progress bar, a log, checkpoints, and stopping.
 
     for step in run.steps(net, optimizer):      # resumes after the last checkpoint
+        X, y = run.share(*sample(...))          # all of it, unless the run is distributed (distributed.py)
         ...
+        loss.backward()
+        loss = run.average(loss, optimizer)     # over the processes; alone, nothing happens
+        optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):
             run.record(MAE=...)
@@ -56,17 +60,8 @@ class Run:
 
     def steps(self, model: Module, optimizer: Optimizer) -> Iterator[int]:
         """The remaining step numbers, counted from 0; after each step, whatever is due is written."""
-        self.parts, self.name = {"model": model, "optimizer": optimizer}, self.folder.name()
-        files = self.folder.files()
-        if self.folder.checkpoint_path in files:
-            self._restore()
-        elif self.folder.metrics_path in files:  # which is created after the first checkpoint
-            self._refuse_without(self.folder.checkpoint_path)
-        else:
-            self.save()
-        self.adopt_options()
-        self.folder.rewind(self.done)
-        with Signals(self), ProgressBar(self) as bar:
+        self.open(model, optimizer)
+        with self.signals(), ProgressBar(self) as bar:
             before = time.perf_counter()
             while self.done < self.config.steps:
                 yield self.done
@@ -79,10 +74,46 @@ class Run:
                     self.log_digest = chained(self.log_digest, line)
                 bar.show(self.line)
                 self.line = {}
-                if self.asked_to_stop or self.done % self.config.save_every == 0 or self.done == self.config.steps:
+                if self.stopping or self.done % self.config.save_every == 0 or self.done == self.config.steps:
                     self.save()
-                if self.asked_to_stop and self.done < self.config.steps:
-                    raise Interrupted(f"stopped after step {self.done:,} of {self.config.steps:,}, all saved")
+                self.stop_if_asked()
+
+    def open(self, model: Module, optimizer: Optimizer) -> None:
+        """Continue from the checkpoint, or write the first one."""
+        self.parts, self.name = {"model": model, "optimizer": optimizer}, self.folder.name()
+        files = self.folder.files()
+        if self.folder.checkpoint_path in files:
+            self._restore()
+        elif self.folder.metrics_path in files:  # which is created after the first checkpoint
+            self._refuse_without(self.folder.checkpoint_path)
+        else:
+            self.save()
+        self.adopt_options()
+        self.folder.rewind(self.done)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the current step is to be the last for now."""
+        return self.asked_to_stop
+
+    def stop_if_asked(self) -> None:
+        if self.stopping and self.done < self.config.steps:
+            raise Interrupted(f"stopped after step {self.done:,} of {self.config.steps:,}, all saved")
+
+    def signals(self) -> Signals:
+        return Signals(self)
+
+    def share(self, *arrays: Any) -> Any:
+        """The rows of a batch that this process computes with: all of them, unless the run is distributed."""
+        return arrays if len(arrays) > 1 else arrays[0]
+
+    def rows(self, batch: int) -> slice:
+        """The same, as a slice of 0 … batch − 1."""
+        return slice(0, batch)
+
+    def average(self, loss: Tensor, optimizer: Optimizer) -> Tensor:
+        """The loss, averaged over the processes of a distributed run, and so are the gradients, in place."""
+        return loss
 
     def due(self, every: int) -> bool:
         """Whether the current step is a multiple of `every`, or the last."""

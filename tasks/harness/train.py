@@ -6,12 +6,14 @@ import argparse
 import contextlib
 import dataclasses
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tasks.harness import machine, tables
+from minisets.distributed import launched_processes
+from tasks.harness import distributed, machine, tables
 from tasks.harness.errors import Diverged, Interrupted, UsageError
 from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.machine import environment
@@ -27,6 +29,17 @@ from tasks.harness.run_folder import RunFolder
 def train(argv: list[str]) -> int:
     """minisets train EXPERIMENT [options], in any order."""
     experiment, given = parse(argv)
+    if given.pop("distributed"):
+        return distributed.train(experiment, lambda team: _train(experiment, given, team), argv)
+    if launched_processes() > 1:
+        raise UsageError(
+            f"{launched_processes()} processes were started; with --distributed they train one network together, and "
+            "minisets sweep shares many runs among them"
+        )
+    return _train(experiment, given, None)
+
+
+def _train(experiment: Experiment, given: dict[str, Any], team: distributed.Team | None) -> int:
     preset, seeds, out = (given.pop(key) for key in ("preset", "seeds", "out"))
     resume, start_over = given.pop("resume"), given.pop("start_over")
     if resume and start_over:
@@ -47,10 +60,13 @@ def train(argv: list[str]) -> int:
             ]
     for plan in plans:  # check all of them before the first starts, rather than after an hour
         plan.config.check()
+        if team:
+            team.check(plan.config)
         refuse_unless_free(plan, resume, start_over)
     machine.keep_memory()
     for i, plan in enumerate(plans, 1):
-        proceed = _perform(plan, resume, start_over, f"[{i}/{len(plans)}] " if len(plans) > 1 else "")
+        prefix = f"[{i}/{len(plans)}] " if len(plans) > 1 else ""
+        proceed = _perform(plan, resume, start_over, prefix, team.run if team else Run)
         if i < len(plans) and not proceed:
             raise Interrupted(f"stopped after {i} of {len(plans)} runs")
     if len(plans) > 1:
@@ -109,6 +125,8 @@ def _parser(word: str, experiment: Experiment, argv: list[str]) -> Parser:
     parser.add_argument("--out", type=_folder, metavar="DIR", help=text)
     text = "resume the run in the same folder; with a larger --steps, extend it; with another --device, move it"
     parser.add_argument("--resume", action="store_true", help=text)
+    text = "train together with the other processes that mpiexec started: mpiexec -n 4 minisets train ... --distributed"
+    parser.add_argument("--distributed", action="store_true", help=text)
     text = "delete the run in the same folder, whatever state it is in, and begin again"
     parser.add_argument("--start-over", action="store_true", help=text)
     rows = ", ".join(map(repr, experiment.rows_of(preset)))
@@ -127,7 +145,7 @@ def _folder(text: str) -> Path:
 # ---- running --------------------------------------------------------------------------------------------------------
 
 
-def _perform(plan: PlannedRun, resume: bool, start_over: bool, prefix: str) -> bool:
+def _perform(plan: PlannedRun, resume: bool, start_over: bool, prefix: str, make_run: Callable[..., Run]) -> bool:
     """One run, from wherever it is to its result and its figures; False if it was asked to stop at its end."""
     folder, config, experiment = plan.folder, plan.config, plan.folder.experiment
     is_new = not folder.path.exists()
@@ -152,7 +170,7 @@ def _perform(plan: PlannedRun, resume: bool, start_over: bool, prefix: str) -> b
             if resume:
                 report("  nothing to resume here: starting from scratch")
             folder.begin(plan.preset, config)
-        run = Run(folder, config, plan.title)
+        run = make_run(folder, config, plan.title)
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # the run itself checks for nan
                 metrics = experiment.train(config, run)

@@ -42,10 +42,11 @@ def train(config: Config, run: Run) -> dict[str, float]:
     net = network(config)
     optimizer = Adam(net.parameters(), lr=config.lr)
     for step in run.steps(net, optimizer):
-        X, y = sample(config, rng_for(config.seed, TRAINING, step), config.batch)
+        X, y = run.share(*sample(config, rng_for(config.seed, TRAINING, step), config.batch))
         loss = absolute_error(net(X), y)
         optimizer.zero_grad()
         loss.backward()
+        loss = run.average(loss, optimizer)
         optimizer.step()
         run.log(loss)
         if run.due(config.evaluate_every):
