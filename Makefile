@@ -33,10 +33,11 @@ demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (
 	rm -rf runs/demo
 	$(BIN)/minisets train clustering --preset quick --arch "ISAB (16) + PMA" --out runs/demo
 
-tables: $(VENV)/.ready          ## update the tables of docs/results from the runs stored there
+tables: $(VENV)/.ready          ## update the tables of docs/results and docs/scaling.md from what is stored there
 	@for task in $$($(BIN)/python -c 'from tasks.harness.experiment import NAMES; print(*NAMES)'); do \
 	    $(BIN)/minisets table $$task --runs docs/results/$$task --format markdown > docs/results/$$task.md || exit 1; \
 	done
+	$(BIN)/python -m tasks.bench.scaling_tables
 
 figures: $(VENV)/.ready         ## update the figures of docs/results from the runs stored there
 	$(BIN)/python -m tasks.plots.stored

@@ -9,6 +9,8 @@ and the losses of their first steps must agree.
     minisets bench runtime_sab --n 500 1000 2000 5000
     minisets bench --against ../before          our step and that of another checkout
     minisets bench --trainers                   the time that trainers spend on data, logging and saving
+    minisets bench --scaling                    what sharing a step among processes gains: docs/scaling.md
+    minisets bench --scaling --plot-only --latency 2e-6     the figure again, for another network
     pip install 'minisets[torch]'               to compare with PyTorch
 """
 
@@ -29,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from autograd import threads
+from tasks.bench import scaling
 from tasks.bench.networks import SHAPES, Shape
 from tasks.bench.tables import ablation_line, checkout_line, growth, pytorch_line
 from tasks.bench.trainers import measure_trainers
@@ -49,6 +52,9 @@ def main(argv: list[str]) -> int:
     folder.make()
     if given.trainers:
         folder.write(given.out / "trainers.json", {"rows": measure_trainers(), **environment()})
+        return 0
+    if given.scaling:
+        print(f"figure: {scaling.run(folder, given)}")
         return 0
     name, kinds, line = "growth" if given.n else "bench", ["ours", "products"], pytorch_line
     if given.ablate:
@@ -86,12 +92,24 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--against", type=Path, metavar="DIR", help=text)
     text = "only measure what trainers spend on data, logging and saving"
     parser.add_argument("--trainers", action="store_true", help=text)
+    text = "only measure what sharing a step among processes gains; names experiments instead of networks"
+    parser.add_argument("--scaling", action="store_true", help=text)
+    text = "with --scaling: measure nothing, plot OUT/scaling.json"
+    parser.add_argument("--plot-only", action="store_true", help=text)
+    text = "with --scaling: seconds of latency of a cluster's network (default: {:g})"
+    latency, bandwidth = scaling.CLUSTER.latency, scaling.CLUSTER.bandwidth
+    parser.add_argument("--latency", type=reader(float), default=latency, help=text.format(latency))
+    text = "with --scaling: its bytes per second (default: {:g})"
+    parser.add_argument("--bandwidth", type=reader(float), default=bandwidth, help=text.format(bandwidth))
     parser.add_argument("--out", type=Path, default=Path("runs/bench"), metavar="DIR", help="default: runs/bench")
     given = parser.parse_args(argv)
+    kind, known = ("experiment", scaling.EXPERIMENTS) if given.scaling else ("network", SHAPES)
     for name in given.networks:
-        if name not in SHAPES:
-            others = f"the networks are {', '.join(SHAPES)}"
-            raise UsageError(f"there is no network {name!r}; {hint(name, SHAPES, others)}")
+        if name not in known:
+            others = f"the {kind}s are {', '.join(known)}"
+            raise UsageError(f"there is no {kind} {name!r}; {hint(name, known, others)}")
+    if not (given.latency >= 0 and 0 < given.bandwidth < math.inf):
+        raise UsageError("--latency must be at least 0, and --bandwidth a positive number")
     if given.steps < 1 or any(n < 1 for n in given.n or []):
         raise UsageError("--steps and --n must be at least 1")
     installed = importlib.util.find_spec("torch") is not None

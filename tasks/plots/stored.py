@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from tasks.harness.options import deviations
 from tasks.harness.run_folder import RunFolder, find_runs
-from tasks.plots.bench import figure
+from tasks.plots import bench, scaling
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -60,7 +60,7 @@ def digests(results: Path = RESULTS) -> dict[str, str]:
         files = [run.path / name for run in sorted(runs, key=lambda run: run.path) for name in INPUTS]
         found[str(folder.relative_to(results))] = _digest([*code, *files])
     timings = sorted((results / "bench").glob("*.json"))
-    return found | {"bench": _digest([*code, *timings])}
+    return found | {"bench": _digest([*code, ROOT / "tasks" / "bench" / "cost_model.py", *timings])}
 
 
 def _digest(paths: list[Path]) -> str:
@@ -86,9 +86,14 @@ def main() -> int:
             print(path.relative_to(ROOT), flush=True)
     for path in sorted((RESULTS / "bench").glob("*.json")):
         timings = json.loads(path.read_text())
-        if any("ours" in row for row in timings["rows"]):
-            figure(timings["rows"], timings).savefig(path.with_suffix(".png"), dpi=120)
-            print(path.with_suffix(".png").relative_to(ROOT), flush=True)
+        if path.stem == "scaling":
+            plotted = scaling.figure(timings)
+        elif any("ours" in row for row in timings["rows"]):
+            plotted = bench.figure(timings["rows"], timings)
+        else:
+            continue
+        plotted.savefig(path.with_suffix(".png"), dpi=120)
+        print(path.with_suffix(".png").relative_to(ROOT), flush=True)
     notes.write_text(json.dumps(now, indent=2, sort_keys=True) + "\n")
     return 0
 

@@ -1,0 +1,162 @@
+"""How much faster several processes train one network: measured with two, and by a model with more.
+
+minisets bench --scaling                        every experiment of the paper, about ten minutes on two cores
+minisets bench --scaling --plot-only            the figure again, from OUT/scaling.json
+minisets bench --scaling --latency 2e-6 --bandwidth 25e9        for another cluster
+
+Each experiment takes steps of its preset paper, on stand-in data, with one thread per process:
+
+- as one of 1, 2, 4 and B processes whose others are absent, and as one of 8 B with a batch of 8 B: the costs of
+  cost_model.py are fitted to these five;
+- as one of 2, twice at the same time: how much slower it is when both cores are busy;
+- with mpiexec -n 1 and -n 2, as any distributed run, which the model has to predict;
+- with mpiexec -n 1 and two threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from minisets.distributed.launcher import INSTALL
+from tasks.bench.cost_model import Network, Row, fit_network
+from tasks.bench.scaling_tables import scaling_line
+from tasks.bench.scaling_worker import Request
+from tasks.harness.errors import UsageError
+from tasks.harness.experiment import find_experiment
+from tasks.harness.machine import environment
+from tasks.harness.options import STAND_IN
+from tasks.harness.run_folder import RunFolder
+from tasks.plots.scaling import figure
+
+EXPERIMENTS: dict[str, dict[str, Any]] = {  # options that differ from preset paper: set sizes are the paper's mean
+    "max_regression": {"arch": "SAB + PMA"},
+    "clustering": {"arch": "ISAB (16) + PMA", "n_min": 300, "n_max": 300},
+    "clustering_large": {"arch": "SAB (32) + PMA (6)", "n_min": 3_000, "n_max": 3_000},
+    "unique_characters": {"arch": "SAB + PMA (1)", "data": "synthetic"},
+    "image_clustering": {"arch": "ISAB (16) + PMA", "n_min": 300, "n_max": 300, "data": "synthetic"},
+    "set_anomaly": {"arch": "SAB + PMA", "data": "synthetic", "train_sets": 256, "validation_sets": 1},
+    "point_cloud": {"arch": "ISAB (16) + PMA", "data": "synthetic"},
+    "vgg": {"data": "synthetic", "per_class": 11},
+}
+ROUNDS = 2
+SECONDS = 2.5  # of each turn in a round, or three steps if they take longer
+CLUSTER = Network(
+    latency=5e-6, bandwidth=10e9
+)  # a typical interconnect of a cluster, unless the command says otherwise
+MPI_OPTIONS = ("--bind-to", "none")  # or two jobs at the same time would share one core, and a job's threads too
+
+
+def run(folder: RunFolder, given: argparse.Namespace) -> Path:
+    """The command: measure, unless told not to, write scaling.json and plot it."""
+    path = folder.path / "scaling.json"
+    if given.plot_only and not path.exists():
+        raise UsageError(f"there is no {path} to plot; leave out --plot-only to measure")
+    cluster = {"cluster": {"latency": given.latency, "bandwidth": given.bandwidth}}
+    if given.plot_only:
+        stored = json.loads(path.read_text()) | cluster
+    else:
+        stored = measure_scaling(given.networks or list(EXPERIMENTS), given.steps) | cluster | environment()
+        folder.write(path, stored)
+    return folder.save_figure("scaling", figure(stored))
+
+
+def measure_scaling(names: Sequence[str], steps: int) -> dict[str, Any]:
+    """Print a line for each experiment, and return what was measured."""
+    load = os.getloadavg()[0]
+    sums = run_workers(["sums", str(SECONDS / 10)], processes=2)[0]
+    network = fit_network(sums)
+    print(f"two processes here: latency {network.latency * 1e6:.1f} µs, {network.bandwidth / 1e9:.2f} GB/s", flush=True)
+    print(scaling_line(None, network), flush=True)
+    rows = []
+    for name in names:
+        rows.append(measure(name, steps))
+        print(scaling_line(rows[-1], network), flush=True)
+    return {"rows": rows, "sums": sums, "load": load}
+
+
+def measure(name: str, steps: int, rounds: int = ROUNDS) -> Row:
+    """All turns of one experiment; seconds are medians over the steps of all rounds."""
+    options, preset = EXPERIMENTS[name], find_experiment(name).presets["paper"]
+    config = find_experiment(name).config(**preset | options)
+    B = config.batch
+
+    def request(batch: int = B, size: int = 0) -> Request:
+        return Request(name, options | {"batch": batch}, steps, SECONDS, size)
+
+    parts = [request(B, size) for size in dict.fromkeys((1, 2, min(4, B), B))] + [request(8 * B, 8 * B)]
+    turns: dict[str, list[list[dict[str, Any]]]] = {}  # for each kind of turn and round, a Timed for each request
+    for _ in range(rounds):
+        for kind, found in (
+            ("absent", run_workers(_steps(parts))[0]),
+            ("busy", [timed for job in run_workers(_steps([request(B, 2)]), jobs=2) for timed in job]),
+            ("1", run_workers(_steps([request()]), processes=1)[0]),
+            ("2", run_workers(_steps([request()]), processes=2)[0]),
+            ("threads", run_workers(_steps([request()]), processes=1, threads=2)[0]),
+        ):
+            turns.setdefault(kind, []).append(found)
+    points = []
+    for i, part in enumerate(parts):
+        timed = [turn[i] for turn in turns["absent"]]
+        about = {"batch": part.options["batch"], "size": part.size}
+        points.append(about | {"seconds": _median(timed, "steps"), "packing": _median(timed, "averaging")})
+    half = turns["absent"][0][1]  # as one of two
+    busy = _median([timed for turn in turns["busy"] for timed in turn], "steps") / points[1]["seconds"]
+    measured = {kind: _median([turn[0] for turn in turns[kind]], "steps") for kind in ("1", "2", "threads")}
+    about = {"name": name, "network": getattr(config, "arch", f"VGG-{getattr(config, 'depth', '')}"), "batch": B}
+    about |= {"options": options, "data": STAND_IN if "data" in options else "sampled"}
+    return about | {
+        "parameters": half["parameters"],
+        "exchanges": half["exchanges"],
+        "points": points,
+        "busy": busy,
+        "measured": measured,
+    }
+
+
+def _steps(requests: list[Request]) -> list[str]:
+    return ["steps", json.dumps([asdict(request) for request in requests])]
+
+
+def _median(timed: list[dict[str, Any]], what: str) -> float:
+    return statistics.median(seconds for one in timed for seconds in one[what])
+
+
+# ---- processes ------------------------------------------------------------------------------------------------------
+
+
+def run_workers(arguments: list[str], processes: int = 0, jobs: int = 1, threads: int = 1) -> list[Any]:
+    """What each of some jobs at the same time prints: of `processes` each, started by mpiexec; 0: without it."""
+    command = [sys.executable, "-m", "tasks.bench.scaling_worker", *arguments]
+    if processes:
+        command = [mpiexec(), *MPI_OPTIONS, "-n", str(processes), *command]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MINISETS_THREADS": str(threads)}
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # as in a container
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    started = [subprocess.Popen(command, **pipes) for _ in range(jobs)]
+    ended = [(*process.communicate(), process.returncode) for process in started]
+    time.sleep(0.1)
+    for _, errors, code in ended:
+        if code:
+            last = (errors.strip().splitlines() or ["it printed nothing"])[-1]
+            raise UsageError(f"a process of the benchmark failed with exit code {code}: {last}")
+    return [json.loads(printed) for printed, *_ in ended]
+
+
+def mpiexec() -> str:
+    """The program that starts several processes: that of this Python's environment, or else the first on the path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    found = shutil.which("mpiexec", path=path)
+    if found is None:
+        raise UsageError(f"mpiexec was not found; install it with {INSTALL}")
+    return found
