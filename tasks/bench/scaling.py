@@ -32,7 +32,7 @@ from minisets.distributed.launcher import INSTALL
 from tasks.bench.cost_model import Network, Row, fit_network
 from tasks.bench.scaling_tables import scaling_line
 from tasks.bench.scaling_worker import Request
-from tasks.harness.errors import UsageError
+from tasks.harness.errors import UsageError, warn
 from tasks.harness.experiment import find_experiment
 from tasks.harness.machine import environment
 from tasks.harness.options import STAND_IN
@@ -50,6 +50,7 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {  # options that differ from preset pa
     "vgg": {"data": "synthetic", "per_class": 11},
 }
 ROUNDS = 2
+QUIET = 0.1  # cores: what other programs may use without a warning
 SECONDS = 2.5  # of each turn in a round, or three steps if they take longer
 CLUSTER = Network(
     latency=5e-6, bandwidth=10e9
@@ -73,7 +74,6 @@ def run(folder: RunFolder, given: argparse.Namespace) -> Path:
 
 def measure_scaling(names: Sequence[str], steps: int) -> dict[str, Any]:
     """Print a line for each experiment, and return what was measured."""
-    load = os.getloadavg()[0]
     sums = run_workers(["sums", str(SECONDS / 10)], processes=2)[0]
     network = fit_network(sums)
     print(f"two processes here: latency {network.latency * 1e6:.1f} µs, {network.bandwidth / 1e9:.2f} GB/s", flush=True)
@@ -82,7 +82,9 @@ def measure_scaling(names: Sequence[str], steps: int) -> dict[str, Any]:
     for name in names:
         rows.append(measure(name, steps))
         print(scaling_line(rows[-1], network), flush=True)
-    return {"rows": rows, "sums": sums, "load": load}
+        if rows[-1]["others"] > QUIET:
+            warn(f"{name}: meanwhile other programs kept {rows[-1]['others']:.1f} cores busy; measure it again later")
+    return {"rows": rows, "sums": sums}
 
 
 def measure(name: str, steps: int, rounds: int = ROUNDS) -> Row:
@@ -96,6 +98,7 @@ def measure(name: str, steps: int, rounds: int = ROUNDS) -> Row:
 
     parts = [request(B, size) for size in dict.fromkeys((1, 2, min(4, B), B))] + [request(8 * B, 8 * B)]
     turns: dict[str, list[list[dict[str, Any]]]] = {}  # for each kind of turn and round, a Timed for each request
+    others = OtherPrograms()
     for _ in range(rounds):
         for kind, found in (
             ("absent", run_workers(_steps(parts))[0]),
@@ -120,6 +123,7 @@ def measure(name: str, steps: int, rounds: int = ROUNDS) -> Row:
         "exchanges": half["exchanges"],
         "points": points,
         "busy": busy,
+        "others": others.cores(),
         "measured": measured,
     }
 
@@ -130,6 +134,28 @@ def _steps(requests: list[Request]) -> list[str]:
 
 def _median(timed: list[dict[str, Any]], what: str) -> float:
     return statistics.median(seconds for one in timed for seconds in one[what])
+
+
+class OtherPrograms:
+    """What other programs compute meanwhile: they make all times longer, and those of two processes most."""
+
+    def __init__(self) -> None:
+        self.began, self.used = time.perf_counter(), self._used()
+
+    def cores(self) -> float:
+        """How many cores they have kept busy, on average; 0 where that cannot be known."""
+        return max(0.0, self._used() - self.used) / (time.perf_counter() - self.began)
+
+    @staticmethod
+    def _used() -> float:
+        """Seconds of all cores, without those of this process and its children."""
+        try:
+            ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
+        except OSError:  # not Linux
+            return 0.0
+        ours = os.times()
+        idle = ticks[3] + ticks[4]
+        return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK") - sum(ours[:4])
 
 
 # ---- processes ------------------------------------------------------------------------------------------------------
