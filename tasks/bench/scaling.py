@@ -6,8 +6,8 @@ minisets bench --scaling --latency 2e-6 --bandwidth 25e9        for another clus
 
 Each experiment takes steps of its preset paper, on stand-in data, with one thread per process:
 
-- as one of 1, 2, 4 and B processes whose others are absent, and as one of 8 B with a batch of 8 B: the costs of
-  cost_model.py are fitted to these five;
+- as one of 1, 2, 4 and B processes whose others are absent, and with a larger batch as one of that many: the costs
+  of cost_model.py are fitted to these five;
 - as one of 2, twice at the same time: how much slower it is when both cores are busy;
 - with mpiexec -n 1 and -n 2, as any distributed run, which the model has to predict;
 - with mpiexec -n 1 and two threads.
@@ -49,6 +49,7 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {  # options that differ from preset pa
     "point_cloud": {"arch": "ISAB (16) + PMA", "data": "synthetic"},
     "vgg": {"data": "synthetic", "per_class": 11},
 }
+LARGER = {"max_regression": 64}  # times the batch, to see what sampling takes; otherwise 8
 ROUNDS = 2
 QUIET = 0.1  # cores: what other programs may use without a warning
 SECONDS = 2.5  # of each turn in a round, or three steps if they take longer
@@ -91,12 +92,12 @@ def measure(name: str, steps: int, rounds: int = ROUNDS) -> Row:
     """All turns of one experiment; seconds are medians over the steps of all rounds."""
     options, preset = EXPERIMENTS[name], find_experiment(name).presets["paper"]
     config = find_experiment(name).config(**preset | options)
-    B = config.batch
+    B, larger = config.batch, LARGER.get(name, 8) * config.batch
 
     def request(batch: int = B, size: int = 0) -> Request:
         return Request(name, options | {"batch": batch}, steps, SECONDS, size)
 
-    parts = [request(B, size) for size in dict.fromkeys((1, 2, min(4, B), B))] + [request(8 * B, 8 * B)]
+    parts = [request(B, size) for size in dict.fromkeys((1, 2, min(4, B), B))] + [request(larger, larger)]
     turns: dict[str, list[list[dict[str, Any]]]] = {}  # for each kind of turn and round, a Timed for each request
     others = OtherPrograms()
     for _ in range(rounds):

@@ -75,17 +75,8 @@ def test_training_is_asked_to_stop_and_goes_back_into_the_queue(tmp_path: Path, 
 
 
 def test_training_that_ends_by_itself_does_not(tmp_path: Path, environment: dict[str, str]):
-    words = [
-        "max_regression",
-        "--arch",
-        "SAB + PMA",
-        *TINY["max_regression"].split(),
-        "--steps",
-        4,
-        "--out",
-        tmp_path / "run",
-    ]
-    job = start("train.sbatch", environment, *words)
+    words = ["max_regression", "--arch", "SAB + PMA", *TINY["max_regression"].split(), "--out", tmp_path / "run"]
+    job = start("train.sbatch", environment, *words, "--steps", 4)
     output = "".join(job.communicate(timeout=PATIENCE))
     assert job.returncode == 0 and (tmp_path / "run" / "result.json").exists(), output
     assert notes(tmp_path, "scontrol") is None
