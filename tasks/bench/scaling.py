@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,8 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {  # options that differ from preset pa
 }
 LARGER = {"max_regression": 64}  # times the batch, to see what sampling takes; otherwise 8
 ROUNDS = 2
-QUIET = 0.1  # cores: what other programs may use without a warning
+QUIET = 0.1  # cores that other programs may keep busy during a turn; if they use more, it is repeated
+TRIES = 3
 SECONDS = 2.5  # of each turn in a round, or three steps if they take longer
 CLUSTER = Network(
     latency=5e-6, bandwidth=10e9
@@ -75,7 +76,7 @@ def run(folder: RunFolder, given: argparse.Namespace) -> Path:
 
 def measure_scaling(names: Sequence[str], steps: int) -> dict[str, Any]:
     """Print a line for each experiment, and return what was measured."""
-    sums = run_workers(["sums", str(SECONDS / 10)], processes=2)[0]
+    sums = undisturbed(["sums", str(SECONDS / 10)], processes=2).printed[0]
     network = fit_network(sums)
     print(f"two processes here: latency {network.latency * 1e6:.1f} µs, {network.bandwidth / 1e9:.2f} GB/s", flush=True)
     print(scaling_line(None, network), flush=True)
@@ -98,25 +99,27 @@ def measure(name: str, steps: int, rounds: int = ROUNDS) -> Row:
         return Request(name, options | {"batch": batch}, steps, SECONDS, size)
 
     parts = [request(B, size) for size in dict.fromkeys((1, 2, min(4, B), B))] + [request(larger, larger)]
-    turns: dict[str, list[list[dict[str, Any]]]] = {}  # for each kind of turn and round, a Timed for each request
-    others = OtherPrograms()
+    turns: dict[str, list[Turn]] = {}
     for _ in range(rounds):
-        for kind, found in (
-            ("absent", run_workers(_steps(parts))[0]),
-            ("busy", [timed for job in run_workers(_steps([request(B, 2)]), jobs=2) for timed in job]),
-            ("1", run_workers(_steps([request()]), processes=1)[0]),
-            ("2", run_workers(_steps([request()]), processes=2)[0]),
-            ("threads", run_workers(_steps([request()]), processes=1, threads=2)[0]),
+        for kind, turn in (
+            ("absent", undisturbed(_steps(parts))),
+            ("busy", undisturbed(_steps([request(B, 2)]), jobs=2)),
+            ("1", undisturbed(_steps([request()]), processes=1)),
+            ("2", undisturbed(_steps([request()]), processes=2)),
+            ("threads", undisturbed(_steps([request()]), processes=1, threads=2)),
         ):
-            turns.setdefault(kind, []).append(found)
+            turns.setdefault(kind, []).append(turn)
     points = []
     for i, part in enumerate(parts):
-        timed = [turn[i] for turn in turns["absent"]]
+        timed = [turn.printed[0][i] for turn in turns["absent"]]
         about = {"batch": part.options["batch"], "size": part.size}
         points.append(about | {"seconds": _median(timed, "steps"), "packing": _median(timed, "averaging")})
-    half = turns["absent"][0][1]  # as one of two
-    busy = _median([timed for turn in turns["busy"] for timed in turn], "steps") / points[1]["seconds"]
-    measured = {kind: _median([turn[0] for turn in turns[kind]], "steps") for kind in ("1", "2", "threads")}
+    half = turns["absent"][0].printed[0][1]  # as one of two
+    seconds = {
+        kind: _median([job[0] for turn in turns[kind] for job in turn.printed], "steps")
+        for kind in ("busy", "1", "2", "threads")
+    }
+    busy = seconds.pop("busy") / points[1]["seconds"]
     about = {"name": name, "network": getattr(config, "arch", f"VGG-{getattr(config, 'depth', '')}"), "batch": B}
     about |= {"options": options, "data": STAND_IN if "data" in options else "sampled"}
     return about | {
@@ -124,8 +127,8 @@ def measure(name: str, steps: int, rounds: int = ROUNDS) -> Row:
         "exchanges": half["exchanges"],
         "points": points,
         "busy": busy,
-        "others": others.cores(),
-        "measured": measured,
+        "measured": seconds,
+        "others": max(turn.others for some in turns.values() for turn in some),
     }
 
 
@@ -135,6 +138,42 @@ def _steps(requests: list[Request]) -> list[str]:
 
 def _median(timed: list[dict[str, Any]], what: str) -> float:
     return statistics.median(seconds for one in timed for seconds in one[what])
+
+
+# ---- processes ------------------------------------------------------------------------------------------------------
+
+
+def run_workers(arguments: list[str], processes: int = 0, jobs: int = 1, threads: int = 1) -> list[Any]:
+    """What each of some jobs at the same time prints: of `processes` each, started by mpiexec; 0: without it."""
+    command = [sys.executable, "-m", "tasks.bench.scaling_worker", *arguments]
+    if processes:
+        command = [mpiexec(), *MPI_OPTIONS, "-n", str(processes), *command]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MINISETS_THREADS": str(threads)}
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # as in a container
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    started = [subprocess.Popen(command, **pipes) for _ in range(jobs)]
+    ended = [(*process.communicate(), process.returncode) for process in started]
+    time.sleep(0.1)
+    for _, errors, code in ended:
+        if code:
+            last = (errors.strip().splitlines() or ["it printed nothing"])[-1]
+            raise UsageError(f"a process of the benchmark failed with exit code {code}: {last}")
+    return [json.loads(printed) for printed, *_ in ended]
+
+
+@dataclass(frozen=True)
+class Turn:
+    printed: list[Any]  # by each job
+    others: float  # cores that other programs kept busy meanwhile
+
+
+def undisturbed(arguments: list[str], **settings: int) -> Turn:
+    """The same, tried again if other programs computed meanwhile; the least disturbed try counts."""
+    turns: list[Turn] = []
+    while len(turns) < TRIES and not (turns and turns[-1].others < QUIET):
+        others = OtherPrograms()
+        turns.append(Turn(run_workers(arguments, **settings), others.cores()))
+    return min(turns, key=lambda turn: turn.others)
 
 
 class OtherPrograms:
@@ -157,27 +196,6 @@ class OtherPrograms:
         ours = os.times()
         idle = ticks[3] + ticks[4]
         return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK") - sum(ours[:4])
-
-
-# ---- processes ------------------------------------------------------------------------------------------------------
-
-
-def run_workers(arguments: list[str], processes: int = 0, jobs: int = 1, threads: int = 1) -> list[Any]:
-    """What each of some jobs at the same time prints: of `processes` each, started by mpiexec; 0: without it."""
-    command = [sys.executable, "-m", "tasks.bench.scaling_worker", *arguments]
-    if processes:
-        command = [mpiexec(), *MPI_OPTIONS, "-n", str(processes), *command]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MINISETS_THREADS": str(threads)}
-    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # as in a container
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
-    started = [subprocess.Popen(command, **pipes) for _ in range(jobs)]
-    ended = [(*process.communicate(), process.returncode) for process in started]
-    time.sleep(0.1)
-    for _, errors, code in ended:
-        if code:
-            last = (errors.strip().splitlines() or ["it printed nothing"])[-1]
-            raise UsageError(f"a process of the benchmark failed with exit code {code}: {last}")
-    return [json.loads(printed) for printed, *_ in ended]
 
 
 def mpiexec() -> str:
