@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.commandline import command
+from tests.helpers.commandline import ENVIRONMENT, command
 from tests.helpers.mpi import PATIENCE, command_mpi, start_mpi
 from tests.helpers.runs import arrays, assert_same_run, last_step, log_lines
 
@@ -92,9 +92,22 @@ def test_a_run_changes_its_number_of_processes(alone, tmp_path: Path):
 
 
 def stop_at(step: int) -> dict[str, str]:
-    """An environment in which process 1 gets SIGUSR1 during this step, as srun sends it before the time is up."""
-    folder = Path(__file__).parent / "stop_at"
-    return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{Path.cwd()}", "STOP_AT": str(step)}
+    return site(STOP_AT=str(step))
+
+
+def site(**settings: str) -> dict[str, str]:
+    """An environment in which every process of a job starts with tests/mpi/site/sitecustomize.py."""
+    paths = [str(Path(__file__).parent / "site"), ENVIRONMENT["PYTHONPATH"]]
+    return ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(paths)} | settings
+
+
+@pytest.mark.needs("emulation")
+def test_two_gpus(alone, tmp_path: Path):
+    """Each process has its own GPU, and the gradients go through pinned host memory."""
+    more = ["--distributed", "--device", "cuda"]
+    done = command_mpi(2, *words("max_regression", tmp_path / "run", *more), env=site(EMULATE="1"))
+    assert done.returncode == 0, done.stderr
+    assert_equal_up_to_rounding(tmp_path / "run", alone("max_regression"))
 
 
 # ---- processes that die ---------------------------------------------------------------------------------------------
