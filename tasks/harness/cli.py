@@ -2,6 +2,7 @@
 
 minisets list                                   the experiments, and the runs so far
 minisets train clustering --preset quick        also: python -m tasks.clustering --preset quick
+minisets sweep clustering --seeds 5 --jobs 2    a grid of runs, several at a time; also under mpiexec
 minisets table clustering                       our results beside the paper's
 minisets figure clustering                      the figures of the runs so far
 minisets data list                              the data sets: which are here, fetch, check
@@ -20,6 +21,7 @@ import os
 import platform
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +43,7 @@ from tasks.harness.train import save_figures, summary, train
 COMMANDS = {
     "list": "the experiments, and the runs so far",
     "train": "train the networks of one experiment",
+    "sweep": "train a grid of runs, several at a time",
     "table": "our results beside the paper's",
     "figure": "plot the figures of an experiment from its runs",
     "data": "list, fetch or check data sets",
@@ -58,9 +61,14 @@ def main(argv: list[str] | None = None) -> int:
         return _fail("standard output is closed; redirect it, to /dev/null if nobody is to read it", 2)
     if hasattr(sys.stdout, "reconfigure"):  # a terminal that cannot show ± shows ?
         sys.stdout.reconfigure(errors="replace")
+    return in_sentences(lambda: _dispatch(argv), argv)
+
+
+def in_sentences(work: Callable[[], int], argv: list[str]) -> int:
+    """The exit code of what the arguments ask for; an error is reported in one sentence."""
     try:
         threads.count()  # report a bad MINISETS_THREADS before anything starts
-        code = _dispatch(argv)
+        code = work()
         sys.stdout.flush()
         return code
     except (UsageError, CheckpointError, DeviceError, threads.SettingError) as error:
@@ -199,7 +207,7 @@ def _state(run: RunFolder) -> str:
     if not run.progress_path.exists():
         return f"{label}, started"
     progress = run.progress()
-    return f"{label}, at step {progress['step']:,} of {progress['steps']:,}"
+    return f"{label}, at step {progress.get('saved', progress['step']):,} of {progress['steps']:,}"
 
 
 if __name__ == "__main__":

@@ -71,7 +71,14 @@ RESULT: Schema = {
     "options": MAPPING.or_absent(),
     "extended_from": COUNTS.or_absent(),
 }
-PROGRESS: Schema = {"run": TEXT, "step": COUNT, "steps": COUNT, "seconds": SECONDS}
+PROGRESS: Schema = {
+    "run": TEXT,
+    "step": COUNT,
+    "steps": COUNT,
+    "seconds": SECONDS,
+    "saved": COUNT.or_absent(),  # the step of the checkpoint
+    "loss": NUMBER.or_absent(),
+}
 LOG_HEAD: Schema = {"run": TEXT}
 LOG_LINE: Schema = {"step": COUNT, "block": TEXT.or_absent(), MORE: NUMBER}  # block: what was timed, SAB or ISAB
 BEST_NOTES: Schema = {"run": TEXT}  # of best.npz
