@@ -65,7 +65,8 @@ class FolderLock:
         try:
             for moment in range(MOMENTS):
                 try:
-                    return fcntl.flock(self.handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                    fcntl.flock(self.handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                    return
                 except BlockingIOError:
                     if moment == MOMENTS - 1:
                         raise

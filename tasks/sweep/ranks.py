@@ -1,0 +1,84 @@
+"""A sweep under mpiexec: rank 0 plans, watches and prints, and each other rank runs a cell at a time.
+
+mpi4py is imported only here, and only if mpiexec started this process.  When mpiexec is told to stop, it kills all
+ranks within a fraction of a second; the children outlive their ranks for as long as they need to save (child.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any
+
+from tasks.harness.errors import UsageError
+
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")  # as Open MPI, MPICH and MVAPICH tell their ranks
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
+LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+PREFIXES = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "MPI_LOCAL", "MV2_", "HYDRA_")
+
+
+def is_of_mpi(name: str) -> bool:
+    """Whether mpiexec sets this environment variable to tell a process that it is a rank."""
+    return name.startswith(PREFIXES)
+
+
+def present() -> bool:
+    """Whether mpiexec started this process, as one of several."""
+    sizes = [os.environ[name] for name in SIZES if name in os.environ]
+    return sizes != ["1"] * len(sizes) or (not sizes and "PMIX_RANK" in os.environ)
+
+
+def local_rank() -> int | None:
+    """The number of this rank among those on the same machine; None if it is none."""
+    return next((int(os.environ[name]) for name in LOCAL_RANKS if present() and name in os.environ), None)
+
+
+def spread(prepare: Callable[[], Any], perform: Callable[[Any, Executor | None, int], int]) -> int:
+    """Prepare on rank 0 and perform there, with the other ranks as workers; its exit code, and 0 on the others.
+
+    A rank that is alone gets no executor.
+    """
+    MPI, MPICommExecutor = _import()
+    world = MPI.COMM_WORLD
+    threading.Thread(target=_end_with_mpiexec, daemon=True).start()
+    request, failure = None, None
+    if world.rank == 0:
+        try:
+            request = prepare()
+        except BaseException as error:  # --help, a bad request: the others must not wait for ever
+            failure = error
+    if world.bcast(failure is not None or isinstance(request, int)):
+        if failure is not None:
+            raise failure
+        return request or 0
+    if world.size == 1:
+        return perform(request, None, 0)
+    code = 0
+    with MPICommExecutor(world, root=0) as executor:
+        if executor is not None:
+            code = perform(request, executor, world.size - 1)
+    return code
+
+
+def _import() -> tuple[Any, Any]:
+    try:
+        from mpi4py import MPI
+        from mpi4py.futures import MPICommExecutor
+    except Exception as error:  # not installed, or without an MPI library to load
+        if next((os.environ[name] for name in RANKS if name in os.environ), "0") != "0":
+            sys.exit(2)  # rank 0 says it
+        raise UsageError(f"under mpiexec a sweep needs mpi4py ({error}): pip install 'minisets[mpi]'") from None
+    return MPI, MPICommExecutor
+
+
+def _end_with_mpiexec() -> None:
+    """Ranks outlive a killed mpiexec; then nobody can stop them any more."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

@@ -1,0 +1,141 @@
+"""What a sweep shows: a block of lines that is drawn again and again on a terminal, quiet lines anywhere else."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from dataclasses import dataclass, field
+
+from tqdm import tqdm
+
+from tasks.harness.errors import printable
+from tasks.harness.progress import report
+
+QUIET = 300.0  # seconds between summaries when the output is not a terminal
+
+
+@dataclass(frozen=True)
+class Line:
+    """A cell that is running, here or elsewhere."""
+
+    name: str
+    step: int | None = None
+    steps: int | None = None
+    loss: float | None = None
+    left: float | None = None
+
+    def numbers(self) -> str:
+        parts = [] if self.step is None or self.steps is None else [f"step {self.step:,}/{self.steps:,}"]
+        parts += [] if self.loss is None else [f"loss {self.loss:.4g}"]
+        parts += [] if self.left is None else [f"{interval(self.left)} left"]
+        return "  ".join(parts) or "starting"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A sweep at one moment."""
+
+    total: int
+    done: int
+    waiting: int
+    left: float
+    exact: bool  # False: some cells were never timed, and the rest takes at least so long
+    running: list[Line] = field(default_factory=list)
+    elsewhere: list[Line] = field(default_factory=list)  # in another process, of another sweep perhaps
+    failed: dict[str, str] = field(default_factory=dict)  # name -> sentence
+    stopping: bool = False
+
+    def summary(self) -> str:
+        counts = {"running": self.running, "running elsewhere": self.elsewhere, "failed": self.failed}
+        parts = [f"{self.done} of {self.total} cells done"]
+        parts += [f"{len(some)} {what}" for what, some in counts.items() if some]
+        parts += [f"{self.waiting} waiting"] if self.waiting else []
+        if self.stopping:
+            parts.append("saving")
+        elif self.running or self.elsewhere or self.waiting:
+            known = self.left > 0
+            parts.append(f"{'about' if self.exact else 'at least'} {interval(self.left)} left" if known else "")
+        return ", ".join(filter(None, parts))
+
+
+def interval(seconds: float) -> str:
+    return tqdm.format_interval(int(seconds))
+
+
+def lines(snapshot: Snapshot, width: int, height: int) -> list[str]:
+    """The block: a summary, then the running cells, then the failed ones; it fits the terminal."""
+    body = []
+    for what, some in (("running", snapshot.running), ("elsewhere", snapshot.elsewhere)):
+        longest = max((len(line.name) for line in some), default=0)
+        for line in some:
+            numbers = line.numbers()
+            room = max(12, min(longest, width - len(numbers) - 14))
+            body.append(f"  {what:9} {_end_of(line.name, room):{room}}  {numbers}")
+    body += [f"  {'failed':9} {name}: {printable(sentence, 2_000)}" for name, sentence in snapshot.failed.items()]
+    if len(body) > height - 2:
+        kept = max(0, height - 3)
+        body = [*body[:kept], f"  … and {len(body) - kept} more"]
+    return [_start_of(line, width - 1) for line in [snapshot.summary(), *body]]
+
+
+def _start_of(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def _end_of(text: str, width: int) -> str:
+    """The end of a folder's name says more than its beginning."""
+    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
+
+
+class View:
+    """Where the output is a file or a pipe: a line when something happens, and a summary now and then."""
+
+    every = QUIET
+
+    def __init__(self) -> None:
+        self.shown = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time to show the state again."""
+        return time.monotonic() >= self.shown + self.every
+
+    def show(self, snapshot: Snapshot) -> None:
+        self.shown = time.monotonic()
+        report(f"  {snapshot.summary()}")
+
+    def event(self, text: str) -> None:
+        report(f"  {text}")
+
+    def end(self) -> None:
+        pass
+
+
+class TerminalView(View):
+    """The block; what happens can be seen there."""
+
+    every = 0.5
+
+    def __init__(self) -> None:
+        self.shown, self.height = 0.0, 0
+
+    def show(self, snapshot: Snapshot) -> None:
+        self.shown = time.monotonic()
+        size = shutil.get_terminal_size()
+        self._draw(lines(snapshot, size.columns, size.lines))
+
+    def _draw(self, block: list[str]) -> None:
+        back = f"\x1b[{self.height}F" if self.height else ""  # to the first line of the block before
+        report(back + "".join(f"{line}\x1b[K\n" for line in block) + "\x1b[J\x1b[1A")
+        self.height = len(block)
+
+    def event(self, text: str) -> None:
+        pass
+
+    def end(self) -> None:
+        """Leave the terminal as it was: what is printed from now on takes the place of the block."""
+        self._draw([])
+
+
+def view() -> View:
+    return TerminalView() if sys.stdout.isatty() else View()
