@@ -91,7 +91,7 @@ class Manager:
         pending = set(kinds)
         while pending:
             _, pending = wait(pending, timeout=TICK)
-            self._show()
+            self._show("timing a few steps of each kind first")
             if self._ending():
                 pending -= {future for future in pending if future.cancel()}
                 CHILDREN.stop()
@@ -193,12 +193,13 @@ class Manager:
 
     # ---- what is shown ---------------------------------------------------------------------------------------------
 
-    def _show(self) -> None:
+    def _show(self, doing: str = "") -> None:
         if self.view.due():
+            doing = "stopping, everything is being saved" if self._ending() else doing
             running = [cell for cell, _ in self.running.values()]
             self.view.show(
                 snapshot(self.costs, self.workers, len(self.cells), len(self.done), running, self.elsewhere,
-                         self.waiting, {cell.name: text for cell, text in self.failed.items()}, self._ending())
+                         self.waiting, {cell.name: text for cell, text in self.failed.items()}, doing)
             )  # fmt: skip
 
 
@@ -221,7 +222,7 @@ def snapshot(
     elsewhere: list[Cell],
     waiting: list[Cell],
     failed: dict[str, str],
-    stopping: bool = False,
+    doing: str = "",
 ) -> Snapshot:
     """A sweep at this moment, from the files of its cells."""
 
@@ -233,7 +234,7 @@ def snapshot(
     left, exact = costs.total(workers, [one.left for one in here], [costs_.left(cell) for cell in waiting])
     left = max([left, *(one.left or 0.0 for one in there)])
     exact = exact and all(one.left is not None for one in there)
-    return Snapshot(count, done, len(waiting), left, exact, here, there, failed, stopping)
+    return Snapshot(count, done, len(waiting), left, exact, here, there, failed, doing)
 
 
 def stopped(manager: Manager) -> str:

@@ -44,19 +44,18 @@ class Snapshot:
     running: list[Line] = field(default_factory=list)
     elsewhere: list[Line] = field(default_factory=list)  # in another process, of another sweep perhaps
     failed: dict[str, str] = field(default_factory=dict)  # name -> sentence
-    stopping: bool = False
+    doing: str = ""  # instead of the time left
 
     def summary(self) -> str:
         counts = {"running": self.running, "running elsewhere": self.elsewhere, "failed": self.failed}
         parts = [f"{self.done} of {self.total} cells done"]
         parts += [f"{len(some)} {what}" for what, some in counts.items() if some]
         parts += [f"{self.waiting} waiting"] if self.waiting else []
-        if self.stopping:
-            parts.append("saving")
-        elif self.running or self.elsewhere or self.waiting:
-            known = self.left > 0
-            parts.append(f"{'about' if self.exact else 'at least'} {interval(self.left)} left" if known else "")
-        return ", ".join(filter(None, parts))
+        if self.doing:
+            parts.append(self.doing)
+        elif self.left > 0:
+            parts.append(f"{'about' if self.exact else 'at least'} {interval(self.left)} left")
+        return ", ".join(parts)
 
 
 def interval(seconds: float) -> str:
@@ -65,14 +64,13 @@ def interval(seconds: float) -> str:
 
 def lines(snapshot: Snapshot, width: int, height: int) -> list[str]:
     """The block: a summary, then the running cells, then the failed ones; it fits the terminal."""
-    body = []
-    for what, some in (("running", snapshot.running), ("elsewhere", snapshot.elsewhere)):
-        longest = max((len(line.name) for line in some), default=0)
-        for line in some:
-            numbers = line.numbers()
-            room = max(12, min(longest, width - len(numbers) - 14))
-            body.append(f"  {what:9} {_end_of(line.name, room):{room}}  {numbers}")
-    body += [f"  {'failed':9} {name}: {printable(sentence, 2_000)}" for name, sentence in snapshot.failed.items()]
+    active = [("running", line) for line in snapshot.running] + [("elsewhere", line) for line in snapshot.elsewhere]
+    longest = max((len(line.name) for _, line in active), default=0)
+    numbers = max((len(line.numbers()) for _, line in active), default=0)
+    room = max(12, min(longest, width - 15 - numbers))  # for the names, beside the rest of a line
+    body = [f"  {what:9} {_short(line.name, room):{room}}  {line.numbers()}" for what, line in active]
+    for name, sentence in snapshot.failed.items():
+        body.append(f"  {'failed':9} {_short(name, max(12, width // 2))}: {printable(sentence, 2_000)}")
     if len(body) > height - 2:
         kept = max(0, height - 3)
         body = [*body[:kept], f"  … and {len(body) - kept} more"]
@@ -83,9 +81,9 @@ def _start_of(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
-def _end_of(text: str, width: int) -> str:
-    """The end of a folder's name says more than its beginning."""
-    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
+def _short(name: str, width: int) -> str:
+    """A folder's name, without its parents if it does not fit."""
+    return name if len(name) <= width else _start_of(f"…/{name.rpartition('/')[2]}", width)
 
 
 class View:
