@@ -70,9 +70,8 @@ def perform(sweep: Sweep, executor: Executor | None = None, workers: int = 0) ->
             if not place.finished(cell):
                 place.remove_note(cell)
     with place.sweeping(sweep.argv, cells, workers):
-        what = "ranks" if executor else "processes"
-        threads = f"{given.threads} thread{'s' * (given.threads > 1)} each"
-        report(f"sweep of {len(cells)} cells on {workers} {what}, {threads} -> {place.root}")
+        on = _count(workers, "rank") if executor else _count(workers, "process", "processes")
+        report(f"sweep of {_count(len(cells), 'cell')} on {on}, {_count(given.threads, 'thread')} each -> {place.root}")
         manager = Manager(place, cells, workers, given.threads, given.hours, view(), executor)
         manager.run()
     return _conclude(manager, given)
@@ -101,6 +100,10 @@ def _conclude(manager: Manager, given: argparse.Namespace) -> int:
         tables = "; ".join(f"minisets table {task}{where}" for task in dict.fromkeys(given.tasks))
         report(f"{done} of {total} cells are finished: {tables}")
     return 1 if manager.failed else 0
+
+
+def _count(number: int, one: str, several: str = "") -> str:
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def _diverged(place: Store, cell: Cell) -> bool:

@@ -38,6 +38,15 @@ def local_rank() -> int | None:
     return next((int(os.environ[name]) for name in LOCAL_RANKS if present() and name in os.environ), None)
 
 
+def terminal_size() -> os.terminal_size | None:
+    """The size of the terminal that mpiexec prints to; None if it is not a terminal, or if that cannot be known."""
+    try:
+        with open(f"/proc/{os.getppid()}/fd/1") as output:
+            return os.get_terminal_size(output.fileno())
+    except OSError:  # a file or a pipe, a system without /proc, or mpiexec is on another machine
+        return None
+
+
 def spread(prepare: Callable[[], Any], perform: Callable[[Any, Executor | None, int], int]) -> int:
     """Prepare on rank 0 and perform there, with the other ranks as workers; its exit code, and 0 on the others.
 

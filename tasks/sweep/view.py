@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -11,6 +12,7 @@ from tqdm import tqdm
 
 from tasks.harness.errors import printable
 from tasks.harness.progress import report
+from tasks.sweep import ranks
 
 QUIET = 300.0  # seconds between summaries when the output is not a terminal
 
@@ -114,12 +116,12 @@ class TerminalView(View):
 
     every = 0.5
 
-    def __init__(self) -> None:
-        self.shown, self.height = 0.0, 0
+    def __init__(self, size: os.terminal_size | None = None) -> None:
+        self.shown, self.height, self.size = 0.0, 0, size
 
     def show(self, snapshot: Snapshot) -> None:
         self.shown = time.monotonic()
-        size = shutil.get_terminal_size()
+        size = self.size or shutil.get_terminal_size()
         self._draw(lines(snapshot, size.columns, size.lines))
 
     def _draw(self, block: list[str]) -> None:
@@ -136,4 +138,8 @@ class TerminalView(View):
 
 
 def view() -> View:
+    """The view that fits the output; under mpiexec every output looks like a terminal, so its own is asked for."""
+    if ranks.present():
+        size = ranks.terminal_size()
+        return TerminalView(size) if size else View()
     return TerminalView() if sys.stdout.isatty() else View()
