@@ -1,9 +1,10 @@
 """Sweeps of tiny runs, and looking at them from outside."""
 
+import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.helpers.commandline import TINY
@@ -52,18 +53,23 @@ def training(out: Path, step: int = 14) -> list[Path]:
     return [path for path in cells(out).values() if last_step(path) >= step and not (path / "result.json").exists()]
 
 
-def children(*parents: int) -> list[int]:
-    """The processes that train the cells of these processes, on Linux."""
-    found = []
+def processes() -> Iterator[tuple[int, int, bytes]]:
+    """All processes of a Linux machine: number, parent, command line."""
     for path in Path("/proc").iterdir():
-        try:
+        with contextlib.suppress(OSError, IndexError):  # it has ended
             if path.name.isdigit():
                 parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-                if parent in parents and b"tasks.sweep.child" in (path / "cmdline").read_bytes():
-                    found.append(int(path.name))
-        except (OSError, IndexError):  # it has ended
-            continue
-    return found
+                yield int(path.name), parent, (path / "cmdline").read_bytes()
+
+
+def children(*parents: int) -> list[int]:
+    """The processes that train the cells of these processes."""
+    return [number for number, parent, line in processes() if parent in parents and b"tasks.sweep.child" in line]
+
+
+def ranks(mpiexec: int) -> list[int]:
+    """The ranks that mpiexec has started."""
+    return [number for number, parent, line in processes() if parent == mpiexec and b"tasks.harness.cli" in line]
 
 
 def alive(process: int) -> bool:
