@@ -18,6 +18,7 @@ import sys
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+from autograd.threads import MOST as MOST_THREADS
 from tasks.harness.errors import UsageError
 from tasks.harness.experiment import NAMES
 from tasks.harness.parser import Parser, folder_name, reader
@@ -130,12 +131,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
         raise UsageError("--status shows all sweeps in the folder --out; leave out the experiments")
     if not given.tasks and not given.status:
         raise UsageError("expected the name of an experiment, or --status (see minisets sweep --help)")
-    for name, least in (("seeds", 1), ("jobs", 1), ("threads", 1), ("seed", 0)):
+    for name, least, most in (("seeds", 1, MOST), ("jobs", 1, MOST), ("threads", 1, MOST_THREADS), ("seed", 0, None)):
         value = getattr(given, name)
         if value is not None and value < least:
             raise UsageError(f"--{name} must be at least {least}, given {value}")
-    if given.seeds > MOST:
-        raise UsageError(f"--seeds must be at most {MOST:,}, given {given.seeds}")
+        if value is not None and most is not None and value > most:
+            raise UsageError(f"--{name} must be at most {most:,}, given {value}")
     if given.hours is not None and not (given.hours > 0 and math.isfinite(given.hours)):
         raise UsageError(f"--hours must be a positive number, given {given.hours:g}")
     if given.out.exists() and not given.out.is_dir():

@@ -1,0 +1,108 @@
+"""The child process of a cell: how it ends and what is understood of that, and what it inherits."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.harness.run_folder import RunFolder
+from tasks.sweep import ranks, worker
+from tasks.sweep.child import BUSY, DIVERGED, INTERRUPTED
+from tasks.sweep.worker import run_child, sentence, surroundings
+from tests.helpers.commandline import ENVIRONMENT, ROOT, SHORT
+from tests.helpers.runs import last_step
+from tests.helpers.sweeps import wait_until
+
+WORDS = ["train", "max_regression", "--arch=rFF + Pooling (max)", *SHORT, "--resume"]
+
+
+def test_the_end_of_a_child_is_understood(tmp_path: Path):
+    assert run_child([*WORDS, f"--out={tmp_path / 'run'}"], 1, 0, None)[0] == 0
+    assert RunFolder(tmp_path / "run").finished()
+    code, text = run_child([*WORDS, f"--out={tmp_path / 'nan'}", "--lr=1e30"], 1, 0, None)
+    assert code == DIVERGED and text.startswith("the loss became ")
+    code, text = run_child([*WORDS, f"--out={tmp_path / 'run'}", "--lr=0.5"], 1, 0, None)
+    assert code == 2 and "holds a run with another configuration (--lr 0.001 there, 0.5 here)" in text
+    with RunFolder(tmp_path / "run").lock.held():
+        code, text = run_child([*WORDS, f"--out={tmp_path / 'run'}"], 1, 0, None)
+    assert code == BUSY and text.startswith("another process is running in ")
+    code, text = run_child([*WORDS, f"--out={tmp_path / 'long'}", "--steps=1000000"], 1, 0, 4.0)
+    assert code == INTERRUPTED and "of 1,000,000, all saved" in text and "to continue" not in text
+
+
+def test_a_child_ends_when_nobody_holds_its_pipe(tmp_path: Path):
+    """As after kill -9 of the sweep: the step is finished and saved."""
+    words = [sys.executable, "-m", "tasks.sweep.child", *WORDS, f"--out={tmp_path}", "--steps=1000000", "--log-every=5"]
+    child = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, cwd=ROOT)
+    wait_until(lambda: last_step(tmp_path) >= 5)
+    child.stdin.close()
+    assert child.wait(30) == INTERRUPTED and "all saved" in child.stderr.read()
+    child.stderr.close()
+    assert RunFolder(tmp_path).progress()["saved"] >= 5
+
+
+def test_the_sentence_of_a_child():
+    lines = ["minisets: warning: half of the images are missing\n", "Traceback\n", "ValueError: a\n", "minisets: why\n"]
+    assert sentence(2, lines) == "why"
+    assert sentence(1, lines[:3]) == "ValueError: a"
+    assert sentence(5, []) == "it ended with exit code 5"
+    assert sentence(-signal.SIGKILL, lines) == "it was killed by SIGKILL, as the system does when memory runs out"
+    assert sentence(-signal.SIGSEGV, []) == "it was killed by SIGSEGV"
+
+
+def test_what_a_child_inherits(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
+    given = surroundings(["train"], 2, 0)
+    threads = ("MINISETS_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    assert [given[name] for name in threads] == ["2"] * 4
+    assert not any(map(ranks.is_of_mpi, given)) and given["PATH"] == os.environ["PATH"]
+    assert "CUDA_VISIBLE_DEVICES" not in given or given["CUDA_VISIBLE_DEVICES"] == os.environ["CUDA_VISIBLE_DEVICES"]
+
+
+def test_workers_take_turns_with_the_gpus(monkeypatch):
+    def gpus(count: int, *words: str) -> list[str | None]:
+        return [surroundings([*words], 1, slot).get("CUDA_VISIBLE_DEVICES") for slot in range(count)]
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(worker, "_count_gpus", lambda: 2)
+    assert gpus(3, "--device=cuda") == ["0", "1", "0"]
+    assert gpus(2, "--device=cuda:1") == gpus(2, "--device=cpu") == [None, None]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")
+    assert gpus(3, "--device=cuda") == ["GPU-a", "GPU-b", "GPU-a"]
+    assert gpus(1, "--device=cpu") == ["GPU-a, GPU-b"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "present"),
+    [
+        ({}, False),
+        ({"OMPI_COMM_WORLD_SIZE": "1", "PMIX_RANK": "0"}, False),
+        ({"OMPI_COMM_WORLD_SIZE": "4"}, True),
+        ({"PMI_SIZE": "2"}, True),
+        ({"PMIX_RANK": "0"}, True),
+        ({"SLURM_NTASKS": "8", "SLURM_PROCID": "0"}, False),  # a batch script that is not under srun
+    ],
+)
+def test_mpiexec_is_recognized_by_the_environment(variables: dict, present: bool, monkeypatch):
+    for name in [*filter(ranks.is_of_mpi, os.environ), *(n for n in os.environ if n.startswith("SLURM"))]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert ranks.present() is present
+    assert ranks.local_rank() is None
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1")
+    assert ranks.local_rank() == (1 if present else None)
+
+
+def test_a_rehearsal_measures_a_step_and_writes_nothing(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    words = ["rehearse", "max_regression", "--preset=quick", "--arch=rFF + Pooling (max)", "--steps=1000000"]
+    code, text = run_child(words, 1, 0, 60)
+    assert code == 0 and 0 < float(text) < 1
+    assert not list(tmp_path.iterdir())
+    assert run_child(["rehearse", "runtime", "--preset=quick", "--n-sab=10", "--n-isab=10"], 1, 0, 60)[0] == 1
