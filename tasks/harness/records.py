@@ -123,10 +123,11 @@ def read_json(path: Path, schema: Schema | None = None, what: str = "") -> Any:
     """The content of a JSON file, which is `what` ("the result of a run"), without its checksum."""
     try:
         value = parse_json(read_bytes(path))
+        stored = value.pop("checksum", None) if isinstance(value, dict) else None
+        changed = stored is not None and stored != digest(value)  # which refuses a number beyond all floats
     except ValueError:
         raise UsageError(f"{path} is damaged: it is not JSON") from None
-    stored = value.pop("checksum", None) if isinstance(value, dict) else None
-    if stored is not None and stored != digest(value):
+    if changed:
         raise UsageError(f"{path} was changed after it was written: its checksum does not match; restore the original")
     if schema is not None:
         problem = mismatch(value, schema)

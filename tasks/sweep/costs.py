@@ -73,7 +73,7 @@ def total(workers: int, running: Iterable[float | None], waiting: Iterable[float
     """
     running, waiting = list(running), list(waiting)
     ends = sorted(seconds or 0.0 for seconds in running)
-    ends += [0.0] * (max(1, workers) - len(ends))
+    ends += [0.0] * (max(1, min(workers, len(running) + len(waiting))) - len(ends))
     heapq.heapify(ends)
     for seconds in waiting:
         heapq.heapreplace(ends, ends[0] + (seconds or 0.0))

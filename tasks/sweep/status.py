@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tasks.harness.errors import UsageError
+from tasks.harness.errors import UsageError, printable
 from tasks.sweep import store
 from tasks.sweep.costs import Costs
 from tasks.sweep.manager import snapshot
@@ -33,7 +33,7 @@ def status(root: Path) -> int:
         finished = finished and now.done == now.total
         state = "running" if request.alive else "not running"
         about = f"{state}, started {request.started} on {request.host} (process {request.process})"
-        print(f"minisets {shlex.join(request.command)}\n  {about}")
+        print(f"{printable(f'minisets {shlex.join(request.command)}', 2_000)}\n  {printable(about, 200)}")
         print("\n".join(f"  {line}" for line in lines(now, width - 2, 10_000)))
     return 0 if finished else 1
 

@@ -41,11 +41,26 @@ class Cell:
     kind: str  # cells of one kind differ in their seed and number of steps alone, so their steps take the same time
 
 
+def _is_below(value: Any) -> bool:
+    """Whether this is the name of a folder below another, on any system."""
+    try:
+        parts = value.split("/")
+        return all(part not in ("", ".", "..") and "\0" not in part and len(part.encode()) < 256 for part in parts)
+    except (AttributeError, UnicodeEncodeError):
+        return False
+
+
 def _are_cells(value: Any) -> bool:
     return isinstance(value, list) and not any(records.mismatch(cell, CELL) for cell in value)
 
 
-CELL: Schema = {"task": TEXT, "name": TEXT, "options": TEXTS, "steps": COUNT.or_absent(), "kind": TEXT}
+CELL: Schema = {
+    "task": TEXT,
+    "name": Kind("a folder", _is_below),
+    "options": TEXTS,
+    "steps": COUNT.or_absent(),
+    "kind": TEXT,
+}
 NOTE: Schema = {"state": TEXT, "sentence": TEXT.or_absent(), "time": TEXT}
 COSTS: Schema = {records.MORE: SECONDS}
 REQUEST: Schema = {
@@ -168,8 +183,12 @@ class Request:
     @classmethod
     def read(cls, path: Path) -> Request:
         about = read_json(path, REQUEST, "the request of a sweep")
-        cells = [Cell(**{"steps": None} | cell | {"options": tuple(cell["options"])}) for cell in about.pop("cells")]
-        return cls(**about, cells=cells, alive=FolderLock(path.parent).is_held())
+        cells = [
+            Cell(cell["task"], cell["name"], tuple(cell["options"]), cell.get("steps"), cell["kind"])
+            for cell in about["cells"]
+        ]
+        alive = FolderLock(path.parent).is_held()
+        return cls(cells=cells, alive=alive, **{name: about[name] for name in REQUEST if name != "cells"})
 
 
 def _as_json(cell: Cell) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tasks.harness.errors import printable
 from tasks.harness.progress import report
 from tasks.sweep import ranks
 
+LONGEST = 3600.0 * 9_999  # seconds that are shown: whatever was measured, it is a number
 QUIET = 300.0  # seconds between summaries when the output is not a terminal
 
 
@@ -61,7 +62,7 @@ class Snapshot:
 
 
 def interval(seconds: float) -> str:
-    return tqdm.format_interval(int(seconds))
+    return tqdm.format_interval(int(min(seconds, LONGEST)))
 
 
 def lines(snapshot: Snapshot, width: int, height: int) -> list[str]:
