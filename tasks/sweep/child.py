@@ -92,6 +92,7 @@ def _rehearse(words: list[str]) -> int:
     preset, seeds, _ = (given.pop(key) for key in ("preset", "seeds", "out"))
     given = {key: value for key, value in given.items() if key not in ("resume", "start_over")}
     machine.keep_memory()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which removes the temporary folder
     with tempfile.TemporaryDirectory() as path:
         (plan,) = planned_runs(experiment, preset, given, seeds, Path(path) / "run")
         folder = RunFolder(plan.folder.path, experiment)

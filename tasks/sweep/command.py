@@ -30,6 +30,7 @@ from tasks.sweep.manager import Manager, stopped
 from tasks.sweep.status import status
 from tasks.sweep.store import Cell, Store
 from tasks.sweep.view import view
+from tasks.sweep.worker import gpus
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def prepare(argv: list[str]) -> Sweep | int:
 def perform(sweep: Sweep, executor: Executor | None = None, workers: int = 0) -> int:
     """Run the cells on this machine, or with the executor's workers."""
     given, cells, place = sweep.given, sweep.cells, Store(sweep.given.out)
-    workers = workers or min(given.jobs or max(1, _cores() // given.threads), len(cells))
+    workers = workers or min(given.jobs or _room(cells, given.threads), len(cells))
     if given.retry:
         for cell in cells:
             if not place.finished(cell):
@@ -91,7 +92,7 @@ def _conclude(manager: Manager, given: argparse.Namespace) -> int:
             rest = "; it tries the others again" if len(diverged) < len(manager.failed) else ""
             again = f"--retry tries diverged cells again, the same command without it does not{rest}"
         report(f"  {again}")
-    if manager.asked_to_stop:
+    if manager.asked_to_stop and done + len(manager.failed) < total:
         print(f"minisets: {stopped(manager)}", file=sys.stderr)
         return 130
     if done + len(manager.failed) < total:
@@ -112,9 +113,12 @@ def _diverged(place: Store, cell: Cell) -> bool:
     return note is not None and note.state == store.DIVERGED
 
 
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _room(cells: list[Cell], threads: int) -> int:
+    """How many runs this machine has room for: one on each GPU, or on as many cores as it has threads."""
+    if any("--device=cuda" in cell.options for cell in cells):
+        return max(1, len(gpus()))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // threads)
 
 
 # ---- reading the command line ---------------------------------------------------------------------------------------
@@ -155,7 +159,7 @@ def _parser() -> Parser:
     parser.add_argument("--preset", metavar="NAME", help="preset of every experiment (default: its first)")
     text = "values of an option of minisets train; may be repeated, which makes a grid of all combinations"
     parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE,...", help=text)
-    text = "runs at a time (default: one for every core); under mpiexec, every rank but the first runs one"
+    text = "runs at a time (default: one for every core, or GPU); under mpiexec, every rank but the first runs one"
     parser.add_argument("--jobs", type=reader(int), metavar="COUNT", help=text)
     parser.add_argument("--threads", type=reader(int), default=1, metavar="COUNT", help="of each run (default: 1)")
     text = "stop after so many hours, with everything saved; the same command goes on"

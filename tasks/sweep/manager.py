@@ -52,7 +52,6 @@ class Manager:
 
     def run(self) -> None:
         """Afterwards `done`, `failed` and `waiting` say how far it came; what is waiting can be gone on with."""
-        CHILDREN.welcome()
         with Signals(self):
             try:
                 self._sort()
@@ -61,9 +60,13 @@ class Manager:
             except KeyboardInterrupt:  # the second signal
                 CHILDREN.stop(at_once=True)
                 self._loop()
+            except BaseException:
+                CHILDREN.stop()  # or the error would be shown only when they have ended by themselves
+                raise
             finally:
                 self.view.end()
                 self.executor.shutdown(cancel_futures=True)
+                CHILDREN.welcome()
 
     def _sort(self) -> None:
         """Divide the cells into finished, diverged and others, which are put in order."""

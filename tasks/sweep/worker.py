@@ -104,16 +104,15 @@ def surroundings(words: list[str], threads: int, slot: int) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not ranks.is_of_mpi(name)}
     inherited |= dict.fromkeys(("MINISETS_THREADS", *THREADS), str(threads))
     inherited |= {"MPLBACKEND": "agg", "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    if "--device=cuda" in words:
-        inherited["CUDA_VISIBLE_DEVICES"] = _gpu(slot)
+    if "--device=cuda" in words and gpus():
+        inherited["CUDA_VISIBLE_DEVICES"] = gpus()[slot % len(gpus())]  # workers take turns
     return inherited
 
 
-def _gpu(slot: int) -> str:
-    """The GPU of a worker: they take turns."""
-    listed = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    gpus = [name.strip() for name in listed.split(",") if name.strip()] or list(map(str, range(_count_gpus())))
-    return gpus[slot % len(gpus)] if gpus else listed
+def gpus() -> list[str]:
+    """The GPUs of this machine, or those of them that CUDA_VISIBLE_DEVICES lists."""
+    listed = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return [name.strip() for name in listed if name.strip()] or list(map(str, range(_count_gpus())))
 
 
 @functools.cache

@@ -11,6 +11,9 @@ import pytest
 from tasks.harness.run_folder import RunFolder
 from tasks.sweep import ranks, worker
 from tasks.sweep.child import BUSY, DIVERGED, INTERRUPTED
+from tasks.sweep.command import _room, perform, prepare
+from tasks.sweep.manager import Manager
+from tasks.sweep.store import Cell
 from tasks.sweep.worker import run_child, sentence, surroundings
 from tests.helpers.commandline import ENVIRONMENT, ROOT, SHORT
 from tests.helpers.runs import last_step
@@ -74,6 +77,28 @@ def test_workers_take_turns_with_the_gpus(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")
     assert gpus(3, "--device=cuda") == ["GPU-a", "GPU-b", "GPU-a"]
     assert gpus(1, "--device=cpu") == ["GPU-a, GPU-b"]
+
+
+def test_how_many_runs_this_machine_has_room_for(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3,5")
+    on_cpu, on_gpu = (Cell("t", "t/p/n", (f"--device={device}",), 1, "x") for device in ("cpu", "cuda"))
+    assert [_room([on_cpu], threads) for threads in (1, 3, 100)] == [8, 2, 1] and _room([on_gpu], 1) == 3
+
+
+def test_an_error_of_the_sweep_itself_stops_its_children(tmp_path: Path, monkeypatch):
+    """It is reported at once, and not when the last child has ended by itself."""
+    words = ["max_regression", "--arch", "rFF + Pooling (max)", "--set", "steps=1000000", "--out", str(tmp_path)]
+
+    def look(manager: Manager) -> None:
+        if any(tmp_path.rglob("progress.json")):
+            raise RuntimeError("a defect")
+
+    monkeypatch.setattr(Manager, "_look_elsewhere", look)
+    with pytest.raises(RuntimeError, match="a defect"):
+        perform(prepare(words))
+    (folder,) = tmp_path.rglob("progress.json")
+    assert not RunFolder(folder.parent).lock.is_held()
 
 
 @pytest.mark.parametrize(
