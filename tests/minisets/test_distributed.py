@@ -193,12 +193,22 @@ def test_what_cannot_be_shared(call: Any, message: str):
         in_world(2, call)
 
 
-def test_launchers_are_recognized(monkeypatch: pytest.MonkeyPatch):
-    for name in (*launcher.SIZES, *launcher.RANKS):
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, (1, 0, 0)),
+        ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, (4, 3, 1)),
+        ({"PMI_SIZE": "3", "PMI_RANK": "2", "OMPI_COMM_WORLD_SIZE": "x"}, (3, 2, 0)),  # x: somebody else's variable
+        ({"SLURM_NTASKS": "8", "SLURM_PROCID": "0"}, (1, 0, 0)),  # a batch script that is not under srun
+        ({"SLURM_STEP_NUM_TASKS": "8", "SLURM_PROCID": "5", "SLURM_LOCALID": "1"}, (8, 5, 1)),  # one that is
+    ],
+)
+def test_launchers_are_recognized(variables: dict, expected: tuple, monkeypatch: pytest.MonkeyPatch):
+    for name in (*launcher.SIZES, *launcher.RANKS, *launcher.LOCAL_RANKS):
         monkeypatch.delenv(name, raising=False)
-    assert (launcher.launched_processes(), launcher.launched_rank()) == (1, 0)
-    monkeypatch.setenv("PMI_SIZE", "3")
-    monkeypatch.setenv("PMI_RANK", "2")
-    assert (launcher.launched_processes(), launcher.launched_rank()) == (3, 2)
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "x")  # not a number: somebody else's variable
-    assert launcher.launched_processes() == 3
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = launcher.launched_processes(), launcher.launched_rank(), launcher.launched_local_rank()
+    assert found == expected
+    alone = launcher.without_launcher(variables | {"PATH": "/bin"})
+    assert not alone.keys() & {*launcher.SIZES, *launcher.RANKS} and alone["PATH"] == "/bin"
