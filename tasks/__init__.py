@@ -7,6 +7,7 @@ harness/     options, runs, run folders, tables, the command line
 data/        the public data sets, and stand-ins for them
 metrics/     mixtures of Gaussians with EM, and how well scores rank
 plots/       figures
+sweep/       minisets sweep: a grid of runs, on this machine or under mpiexec
 bench/       minisets bench: how long a training step takes
 selftest/    minisets selftest: whether everything is right on this machine
 """

@@ -18,6 +18,6 @@ process, and needs no MPI.  world.join is needed by networks with batch norm or 
 """
 
 from minisets.distributed.launcher import MissingMPI, launched_processes
-from minisets.distributed.world import World, world
+from minisets.distributed.processes import World, world
 
 __all__ = ["MissingMPI", "World", "launched_processes", "world"]

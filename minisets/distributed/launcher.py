@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Mapping
 from typing import Any
 
 INSTALL = "pip install 'minisets[mpi]' (Open MPI and mpi4py; on a cluster with its own MPI: pip install mpi4py)"
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")  # as launchers set them
 RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
+LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+PREFIXES = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "MPI_LOCAL", "MV2_", "HYDRA_", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
 
 
 class MissingMPI(RuntimeError):
@@ -23,6 +26,16 @@ def launched_processes() -> int:
 def launched_rank() -> int:
     """The number of this process among them, known before MPI is."""
     return _from_environment(RANKS, 0)
+
+
+def launched_local_rank() -> int:
+    """Its number among those on the same machine."""
+    return _from_environment(LOCAL_RANKS, 0)
+
+
+def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment for a child process that is not one of the launcher's."""
+    return {name: value for name, value in environment.items() if not name.startswith(PREFIXES)}
 
 
 def _from_environment(names: tuple[str, ...], otherwise: int) -> int:

@@ -20,7 +20,7 @@ from minisets.nn import BatchNorm, Dropout
 from minisets.nn.module import tensor_like
 
 if TYPE_CHECKING:
-    from minisets.distributed.world import World
+    from minisets.distributed.processes import World
 
 
 class WholeBatchNorm(BatchNorm):

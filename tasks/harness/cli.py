@@ -2,7 +2,8 @@
 
 minisets list                                   the experiments, and the runs so far
 minisets train clustering --preset quick        also: python -m tasks.clustering --preset quick
-mpiexec -n 4 minisets train clustering --distributed     one network, trained by four processes
+mpiexec -n 4 minisets train clustering --distributed     one network, by four processes
+minisets sweep clustering --seeds 5 --jobs 2    a grid of runs, several at a time; also under mpiexec
 minisets table clustering                       our results beside the paper's
 minisets figure clustering                      the figures of the runs so far
 minisets data list                              the data sets: which are here, fetch, check
@@ -39,6 +40,7 @@ from tasks.harness.train import save_figures, summary, train
 COMMANDS = {
     "list": "the experiments, and the runs so far",
     "train": "train the networks of one experiment",
+    "sweep": "train a grid of runs, several at a time",
     "table": "our results beside the paper's",
     "figure": "plot the figures of an experiment from its runs",
     "data": "list, fetch or check data sets",
@@ -171,7 +173,7 @@ def _state(run: RunFolder) -> str:
     if not run.progress_path.exists():
         return f"{label}, started"
     progress = run.progress()
-    return f"{label}, at step {progress['step']:,} of {progress['steps']:,}"
+    return f"{label}, at step {progress.get('saved', progress['step']):,} of {progress['steps']:,}"
 
 
 if __name__ == "__main__":

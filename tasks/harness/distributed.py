@@ -80,7 +80,7 @@ class Team:
         """The leader's run, announced to the others."""
         self.world.broadcast_text(json.dumps({"title": title, "options": dataclasses.asdict(config)}))
         self.run_under_way = True
-        _use_own_gpu(self.world, config.device)
+        use_own_gpu(self.world, config.device)
         return Leader(self, folder, config, title)
 
     def follow(self, experiment: Experiment) -> int:
@@ -90,7 +90,7 @@ class Team:
             config = from_json(experiment.config, about["options"], "the leader's configuration")
             self.run_under_way = True
             with _silence(), np.errstate(over="ignore", invalid="ignore"):  # the leader reports
-                _use_own_gpu(self.world, config.device)
+                use_own_gpu(self.world, config.device)
                 try:
                     experiment.train(config, Follower(self, RunFolder(os.devnull, experiment), config, about["title"]))
                 except (Interrupted, Diverged, _Followed):
@@ -209,7 +209,7 @@ def _silence() -> Iterator[None]:
         yield
 
 
-def _use_own_gpu(world: World, device: str) -> None:
+def use_own_gpu(world: World, device: str) -> None:
     """Where "cuda" was asked for, make a GPU of this process's own the current one, by its number on the machine."""
     if device == "cuda" and world.size > 1:
         count = backend.import_cupy(device).cuda.runtime.getDeviceCount()

@@ -12,6 +12,10 @@ class UsageError(Exception):
     """A request that cannot be met: one sentence, exit code 2."""
 
 
+class Busy(UsageError):
+    """Another process is running in the folder."""
+
+
 class Diverged(Exception):
     """A run that cannot continue because its loss or its weights are no longer finite: exit code 1."""
 

@@ -6,16 +6,18 @@ import contextlib
 import errno
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tasks.harness.errors import UsageError, as_usage_error
+from tasks.harness.errors import Busy, UsageError, as_usage_error
 
 try:
     import fcntl
 except ImportError:  # Windows has no flock: there, nothing prevents two runs in one folder
     fcntl = None
 
+MOMENTS = 5  # how often to try: another process may hold the lock for a moment, only to see whether it is free
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}  # a file system without locks
 
 
@@ -27,28 +29,50 @@ class FolderLock:
         self.handle: int | None = None
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self, *, shared: bool = False) -> Iterator[None]:
+        """Keep others out; all who share a lock hold it together."""
         if os.name != "posix":  # elsewhere a folder cannot be opened
             yield
             return
         with as_usage_error(f"cannot write to the folder {self.path}"):
             self.handle = os.open(self.path, os.O_RDONLY)
         try:
-            self._lock()
+            self._lock(shared)
             yield
         finally:
             os.close(self.handle)
             self.handle = None
 
-    def _lock(self) -> None:
+    def is_held(self) -> bool:
+        """Whether a process holds the lock now; False where that cannot be known."""
+        if fcntl is None:
+            return False
+        try:
+            handle = os.open(self.path, os.O_RDONLY)
+        except OSError:  # there is no such folder, or none that could be locked
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        finally:
+            os.close(handle)  # and with it the lock
+        return False
+
+    def _lock(self, shared: bool) -> None:
         if fcntl is None:
             return
         try:
-            fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for moment in range(MOMENTS):
+                try:
+                    fcntl.flock(self.handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                    return
+                except BlockingIOError:
+                    if moment == MOMENTS - 1:
+                        raise
+                    time.sleep(0.02)
         except BlockingIOError:
-            raise UsageError(
-                f"another process is running in {self.path}; wait for it, or choose another --out"
-            ) from None
+            raise Busy(f"another process is running in {self.path}; wait for it, or choose another --out") from None
         except OSError as error:
             if error.errno not in UNSUPPORTED:
                 raise UsageError(f"cannot lock the folder {self.path}: {error.strerror or error}") from None

@@ -7,6 +7,7 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 from tasks.harness.errors import UsageError
@@ -61,6 +62,12 @@ def add_options(
         else:
             settings |= {"type": reader(kind), "metavar": "|".join(map(str, about["choices"] or ())) or "VALUE"}
         parser.add_argument(flag(field.name), **settings)
+
+
+def folder_name(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a folder, given an empty one")
+    return Path(text)
 
 
 def reader(kind: type) -> Callable[[str], Any]:

@@ -1,4 +1,4 @@
-"""Which runs the options of `minisets train` ask for, and whether they may start: their folders must be free."""
+"""Which runs the options of a command ask for, and whether they may start: their folders must be free."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from tasks.harness.errors import UsageError
 from tasks.harness.experiment import Experiment
 from tasks.harness.options import AUTO, Settings, flag, slug
+from tasks.harness.parser import hint
 from tasks.harness.run_folder import RunFolder
 
 RUNS = Path("runs")
@@ -28,27 +29,41 @@ class PlannedRun:
         return getattr(self.config, "arch", self.folder.experiment.title)
 
 
-def planned_runs(
-    experiment: Experiment, preset: str, given: dict[str, Any], seeds: int, out: Path | None
-) -> list[PlannedRun]:
-    """The runs that the options ask for: every architecture with every seed."""
+def require_preset(experiment: Experiment, preset: str) -> None:
+    if preset not in experiment.presets:
+        others = f"the presets are {', '.join(experiment.presets)}"
+        raise UsageError(f"{experiment.name} has no preset {preset!r}; {hint(preset, experiment.presets, others)}")
+
+
+def configurations(experiment: Experiment, preset: str, given: dict[str, Any], seeds: int) -> list[Settings]:
+    """What the options ask for: every architecture with every seed."""
     given = {**experiment.presets[preset], **given}
     labels = given.pop("arch", experiment.rows_of(preset))
     labels = [row for label in labels for row in (experiment.rows if label == "all" else [label])]
     archs = [{"arch": label} for label in labels] or [{}]
     first = given.pop("seed", 0)
     configs = [experiment.config(**given, **arch, seed=first + i) for arch in archs for i in range(seeds)]
-    configs = list(dict.fromkeys(configs))  # a row that was named twice, or in two spellings, is trained once
+    return list(dict.fromkeys(configs))  # a row that was named twice, or in two spellings, is trained once
+
+
+def run_name(experiment: Experiment, config: Settings) -> str:
+    """The name of a run's folder among others of the same experiment and preset."""
+    return f"{slug(getattr(config, 'arch', experiment.name))}-seed{config.seed}"
+
+
+def planned_runs(
+    experiment: Experiment, preset: str, given: dict[str, Any], seeds: int, out: Path | None
+) -> list[PlannedRun]:
+    """The runs that the options of `minisets train` ask for, with their folders."""
+    configs = configurations(experiment, preset, given, seeds)
     if len(configs) == 1 and out:
         return [PlannedRun(RunFolder(out, experiment), preset, configs[0])]
     if out and RunFolder(out).files():
         _require_config(RunFolder(out))
         raise UsageError(f"{out} holds a single run; the folders of several runs need another --out")
     root = out or RUNS / experiment.name / preset
-    names = [f"{slug(getattr(config, 'arch', experiment.name))}-seed{config.seed}" for config in configs]
     return [
-        PlannedRun(RunFolder(root / name, experiment), preset, config)
-        for name, config in zip(names, configs, strict=True)
+        PlannedRun(RunFolder(root / run_name(experiment, config), experiment), preset, config) for config in configs
     ]
 
 

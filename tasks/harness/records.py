@@ -71,7 +71,14 @@ RESULT: Schema = {
     "options": MAPPING.or_absent(),
     "extended_from": COUNTS.or_absent(),
 }
-PROGRESS: Schema = {"run": TEXT, "step": COUNT, "steps": COUNT, "seconds": SECONDS}
+PROGRESS: Schema = {
+    "run": TEXT,
+    "step": COUNT,
+    "steps": COUNT,
+    "seconds": SECONDS,
+    "saved": COUNT.or_absent(),  # the step of the checkpoint
+    "loss": NUMBER.or_absent(),
+}
 LOG_HEAD: Schema = {"run": TEXT}
 LOG_LINE: Schema = {"step": COUNT, "block": TEXT.or_absent(), MORE: NUMBER}  # block: what was timed, SAB or ISAB
 BEST_NOTES: Schema = {"run": TEXT}  # of best.npz
@@ -116,10 +123,11 @@ def read_json(path: Path, schema: Schema | None = None, what: str = "") -> Any:
     """The content of a JSON file, which is `what` ("the result of a run"), without its checksum."""
     try:
         value = parse_json(read_bytes(path))
+        stored = value.pop("checksum", None) if isinstance(value, dict) else None
+        changed = stored is not None and stored != digest(value)  # which refuses a number beyond all floats
     except ValueError:
         raise UsageError(f"{path} is damaged: it is not JSON") from None
-    stored = value.pop("checksum", None) if isinstance(value, dict) else None
-    if stored is not None and stored != digest(value):
+    if changed:
         raise UsageError(f"{path} was changed after it was written: its checksum does not match; restore the original")
     if schema is not None:
         problem = mismatch(value, schema)

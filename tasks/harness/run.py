@@ -18,6 +18,7 @@ and resumed therefore ends with the same bits.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ from tasks.harness.progress import ProgressBar, Signals
 from tasks.harness.run_folder import START_OVER, RunFolder
 
 TRAINING, VALIDATION, TEST, WEIGHTS = range(4)  # purposes of random numbers
+SHOW_EVERY = 2.0  # seconds: how often progress.json follows the run between checkpoints
 
 
 def rng_for(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
@@ -55,6 +57,7 @@ class Run:
         self.line: dict[str, Any] = {}  # the metrics of the current step
         self.log_digest = digest_of([])  # of the lines of metrics.jsonl so far
         self.seconds, self.asked_to_stop, self.saved = 0.0, False, None
+        self.loss: float | None = None  # the mean of the losses lately
 
     # ---- the loop --------------------------------------------------------------------------------------------------
 
@@ -62,7 +65,7 @@ class Run:
         """The remaining step numbers, counted from 0; after each step, whatever is due is written."""
         self.open(model, optimizer)
         with self.signals(), ProgressBar(self) as bar:
-            before = time.perf_counter()
+            before = shown = time.perf_counter()
             while self.done < self.config.steps:
                 yield self.done
                 self.done += 1
@@ -76,6 +79,10 @@ class Run:
                 self.line = {}
                 if self.stopping or self.done % self.config.save_every == 0 or self.done == self.config.steps:
                     self.save()
+                elif now - shown > SHOW_EVERY:
+                    shown = now
+                    with contextlib.suppress(UsageError):  # it is for people: no reason to lose the run
+                        self._write_progress()
                 self.stop_if_asked()
 
     def open(self, model: Module, optimizer: Optimizer) -> None:
@@ -128,7 +135,7 @@ class Run:
         self.notes["loss"] += value
         self.notes["count"] += 1
         if self.due(self.config.log_every):
-            self.record(loss=backend.to_host(self.notes["loss"]) / self.notes["count"])
+            self.record(loss=self._mean_loss())
             self.notes.update(loss=0.0, count=0)
 
     def record(self, **metrics: float) -> None:
@@ -153,12 +160,24 @@ class Run:
                 if not np.isfinite(array).all():
                     raise Diverged(self._diverged(f"the {what} {name} is no longer finite", self.done))
         self.notes["loss"] = float(backend.to_host(self.notes["loss"]))
-        about = {"run": self.name, "seconds": round(self.seconds, 2)}
         self.folder.lock.require_same_folder()
-        notes = self.notes | about | {"log": self.log_digest}
+        notes = self.notes | {"run": self.name, "seconds": round(self.seconds, 2), "log": self.log_digest}
         checkpoint.save(self.folder.checkpoint_path, **self.parts, step=self.done, notes=notes)
         self.saved = self.done
-        self.folder.write(self.folder.progress_path, about | {"step": self.done, "steps": self.config.steps})
+        self._write_progress()
+
+    def _write_progress(self) -> None:
+        about = {"run": self.name, "seconds": round(self.seconds, 2), "step": self.done, "steps": self.config.steps}
+        loss = self._mean_loss()
+        about |= {"saved": self.saved} if self.saved is not None else {}
+        about |= {"loss": loss} if loss is not None and math.isfinite(loss) else {}
+        self.folder.write(self.folder.progress_path, about)
+
+    def _mean_loss(self) -> float | None:
+        """The mean of the losses since the last line of the log, or of those before it if there is none since."""
+        if self.notes["count"]:
+            self.loss = float(backend.to_host(self.notes["loss"])) / self.notes["count"]
+        return self.loss
 
     def adopt_options(self) -> None:
         """Let config.json say so if the run is extended, or moved to another device."""

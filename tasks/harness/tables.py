@@ -2,7 +2,8 @@
 
 Runs that differ only in the seed make one row: mean ± standard deviation (of a sample) over the seeds.  A row that does
 not follow the paper's protocol carries a mark in the cell of its preset, and a note below lists every deviation.  Rows
-of runs on stand-in data say "synthetic stand-in".
+of runs on stand-in data say "synthetic stand-in".  Runs of one preset that differ in other options, as those of a sweep
+do, are told apart in a column of their own.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def _references(experiment: Experiment, printed: dict, groups: Groups) -> list[R
 def _networks(experiment: Experiment, printed: dict, groups: Groups) -> list[Row]:
     quoted = [label for label in printed if _quoted(label)]  # rows that the paper took from another paper
     trained: dict[str, list[Row]] = {label: [] for label in (*quoted, *experiment.rows)}
+    varied = _varied(experiment, groups)
     for (protocol, extensions), seeds in groups.items():
         results = list(seeds.values())
         metrics = {name: [r["metrics"].get(name) for r in results] for name in experiment.table.columns}
@@ -89,13 +91,32 @@ def _networks(experiment: Experiment, printed: dict, groups: Groups) -> list[Row
             "seconds": statistics.mean(r["seconds"] for r in results),
             "deviations": notes,
         } | _data(protocol)
-        trained.setdefault(getattr(protocol, "arch", experiment.name), []).append(row)
+        names = varied[_label(experiment, protocol), row["preset"]]
+        row |= {"varied": {name: getattr(protocol, name) for name in names}} if names else {}
+        trained.setdefault(_label(experiment, protocol), []).append(row)
     table = []
     for label, found in trained.items():
         row = {"label": label, "paper": printed.get(label, {})}
         found.sort(key=lambda one: len(one["deviations"]))  # the paper's protocol first
         table += [row | one for one in found] or [row | {"ours": {}, "preset": None}]
     return table
+
+
+def _label(experiment: Experiment, protocol: Settings) -> str:
+    return getattr(protocol, "arch", experiment.name)
+
+
+def _varied(experiment: Experiment, groups: Groups) -> dict[tuple[str, str], list[str]]:
+    """Label and preset -> the options in which their rows differ, but for those that the table shows anyway."""
+    together: dict[tuple[str, str], list[dict]] = {}
+    for (protocol, _), seeds in groups.items():
+        preset = next(iter(seeds.values()))["preset"]
+        together.setdefault((_label(experiment, protocol), preset), []).append(dataclasses.asdict(protocol))
+    shown = ("steps", "data", experiment.table.by)
+    return {
+        key: [name for name in some[0] if name not in shown and len({options[name] for options in some}) > 1]
+        for key, some in together.items()
+    }
 
 
 def _note(table: Table, deviation: Deviation) -> str:
@@ -148,7 +169,8 @@ def _cells(experiment: Experiment, runs: list[RunFolder]) -> tuple[list[str], li
     """The head, the lines and the notes below them."""
     columns, by, table = experiment.table.columns, experiment.table.by, rows(experiment, runs)
     compared = {name for name in columns if any(name in row["paper"] for row in table)}
-    head = ["architecture", *([by] if by else [])]
+    several = any("varied" in row for row in table)
+    head = ["architecture", *([by] if by else []), *(["options"] if several else [])]
     for name, heading in columns.items():
         head += [heading, "paper"] if name in compared else [heading]
     head += ["seeds", "steps", "preset", "seconds"]
@@ -157,6 +179,7 @@ def _cells(experiment: Experiment, runs: list[RunFolder]) -> tuple[list[str], li
     for row in table:
         line = [row["label"] + (f", {STAND_IN}" if row.get("data") == STAND_IN else "")]
         line += [readable(row[by])] if by else []
+        line += [", ".join(f"{k} {readable(v)}" for k, v in row.get("varied", {}).items())] if several else []
         for name in columns:
             line.append(_number(row["ours"].get(name)))
             if name in compared:

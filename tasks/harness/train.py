@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from tasks.harness.experiment import NAMES, Experiment, find_experiment
 from tasks.harness.machine import environment
 from tasks.harness.metrics_log import digest_of
 from tasks.harness.options import Settings, data_used, deviations, flag, readable
-from tasks.harness.parser import Parser, add_options, hint, reader
-from tasks.harness.planning import RUNS, PlannedRun, planned_runs, refuse_unless_free, stored_run
+from tasks.harness.parser import Parser, add_options, folder_name, hint, reader
+from tasks.harness.planning import RUNS, PlannedRun, planned_runs, refuse_unless_free, require_preset, stored_run
 from tasks.harness.progress import report
 from tasks.harness.run import Run
 from tasks.harness.run_folder import RunFolder
@@ -109,9 +108,7 @@ def _parser(word: str, experiment: Experiment, argv: list[str]) -> Parser:
     chosen = Parser(prog="minisets train", add_help=False)
     chosen.add_argument("--preset", default=experiment.default_preset)
     preset = chosen.parse_known_args(argv)[0].preset
-    if preset not in experiment.presets:
-        others = f"the presets are {', '.join(experiment.presets)}"
-        raise UsageError(f"{experiment.name} has no preset {preset!r}; {hint(preset, experiment.presets, others)}")
+    require_preset(experiment, preset)
     parser = Parser(prog=f"minisets train {word}", description=experiment.description)
     parser.add_argument("experiment", metavar="EXPERIMENT", help=argparse.SUPPRESS)
     presets = {name: ", ".join(f"{flag(key)} {readable(value)}" for key, value in values.items())
@@ -122,7 +119,7 @@ def _parser(word: str, experiment: Experiment, argv: list[str]) -> Parser:
     text = "number of seeds, starting at --seed (default: 1)"
     parser.add_argument("--seeds", type=reader(int), default=1, metavar="COUNT", help=text)
     text = f"folder of the run, or the parent folder of several runs (default: runs/{experiment.name}/PRESET)"
-    parser.add_argument("--out", type=_folder, metavar="DIR", help=text)
+    parser.add_argument("--out", type=folder_name, metavar="DIR", help=text)
     text = "resume the run in the same folder; with a larger --steps, extend it; with another --device, move it"
     parser.add_argument("--resume", action="store_true", help=text)
     text = "train together with the other processes that mpiexec started: mpiexec -n 4 minisets train ... --distributed"
@@ -134,12 +131,6 @@ def _parser(word: str, experiment: Experiment, argv: list[str]) -> Parser:
         parser, experiment.config, {**experiment.presets[preset], "arch": rows}, in_paper=experiment.name in NAMES
     )
     return parser
-
-
-def _folder(text: str) -> Path:
-    if not text:
-        raise argparse.ArgumentTypeError("expected the name of a folder, given an empty one")
-    return Path(text)
 
 
 # ---- running --------------------------------------------------------------------------------------------------------

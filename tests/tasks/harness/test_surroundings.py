@@ -8,15 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tasks import max_regression
 from tasks.harness import run as run_module
 from tasks.harness.cli import main
-from tasks.harness.errors import UsageError
+from tasks.harness.errors import Busy, UsageError
+from tasks.harness.lock import FolderLock
 from tasks.harness.run_folder import RunFolder
 from tests.helpers import double
 from tests.helpers.commandline import ENVIRONMENT, SHORT, command, start
@@ -180,3 +183,66 @@ def test_a_clock_that_stands_still_divides_nothing_by_zero(tmp_path: Path, monke
     monkeypatch.setattr(run_module.time, "perf_counter", lambda: 5.0)
     assert main([*WORDS, "--out", str(tmp_path / "run")]) == 0
     assert "? steps/s  00:00 left" in capsys.readouterr().out
+
+
+# ---- seen from outside ----------------------------------------------------------------------------------------------
+
+
+def test_progress_follows_a_run_between_checkpoints(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(run_module, "SHOW_EVERY", 0.0)
+    process = begun(tmp_path / "real")  # as it is: every two seconds
+    folder = RunFolder(tmp_path / "run", max_regression.EXPERIMENT)
+    config = max_regression.Config(arch="rFF + Pooling (max)", steps=9, save_every=4, log_every=5, test_sets=10)
+    folder.begin("quick", config)
+    net, seen = max_regression.network(config), []
+    run = run_module.Run(folder, config, "test")
+    for _ in run.steps(net, max_regression.Adam(net.parameters())):
+        run.log(max_regression.absolute_error(net(np.ones((1, 2, 1))), np.ones((1, 1))))
+        progress = folder.progress()
+        seen.append((progress["step"], progress["saved"], "loss" in progress))
+    assert seen == [(0, 0, False), *((step, step // 4 * 4, True) for step in range(1, 9))]
+    monkeypatch.setattr(run, "_mean_loss", lambda: float("nan"))  # a GPU's loss is looked at later
+    run._write_progress()
+    assert "loss" not in folder.progress()
+    while RunFolder(tmp_path / "real").progress()["step"] == 0:
+        assert process.poll() is None
+        time.sleep(0.05)
+    progress = RunFolder(tmp_path / "real").progress()
+    assert progress["saved"] == 0 and progress["seconds"] >= 1 and progress["loss"] > 0
+    process.kill()
+    process.communicate()
+    assert "at step 0 of 100,000" in command("list", "--runs", tmp_path / "real").stdout  # from where it is resumed
+
+
+def test_progress_that_cannot_be_written_is_no_reason_to_stop(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(run_module, "SHOW_EVERY", 0.0)
+    real = RunFolder.write
+
+    def write(folder: RunFolder, path: Path, value: dict) -> None:
+        if path == folder.progress_path and value["step"] % 6:  # 6 is the last step, when the checkpoint is saved
+            raise UsageError("no space left")
+        real(folder, path, value)
+
+    monkeypatch.setattr(RunFolder, "write", write)
+    assert main([*WORDS, "--out", str(tmp_path / "run")]) == 0
+
+
+def test_whether_a_folder_is_locked_can_be_asked(tmp_path: Path):
+    lock, other = FolderLock(tmp_path), FolderLock(tmp_path)
+    assert not lock.is_held() and not FolderLock(tmp_path / "nowhere").is_held()
+    with lock.held():
+        assert other.is_held()
+        with pytest.raises(Busy, match="another process is running in "), other.held():
+            pass
+    with lock.held(shared=True), other.held(shared=True):
+        assert FolderLock(tmp_path).is_held()
+    assert not other.is_held()
+
+
+def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path: Path):
+    """Whoever asks whether it is held holds it for a moment."""
+    lock, held = FolderLock(tmp_path), os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    threading.Timer(0.03, os.close, [held]).start()
+    with lock.held():
+        assert FolderLock(tmp_path).is_held()
