@@ -43,6 +43,19 @@ class Network:
 
 
 @dataclass(frozen=True)
+class TwoProcesses:
+    """Two processes of the machine that was measured: no formula, but its own times, interpolated between the sizes."""
+
+    sums: Sequence[tuple[int, float]]  # bytes and seconds
+
+    def sum(self, P: int, n: float) -> float:
+        sizes, seconds = np.log(np.array(self.sums)).T
+        return float(np.exp(np.interp(np.log(n), sizes, seconds)))
+
+    gather = sum
+
+
+@dataclass(frozen=True)
 class Costs:
     """Of a training step, in seconds."""
 
@@ -56,7 +69,7 @@ class Costs:
         """What a process does between exchanges."""
         return self.fixed + self.whole * B + self.work * math.ceil(B / P) + (self.packing if P > 1 else 0.0)
 
-    def exchange(self, P: int, network: Network) -> float:
+    def exchange(self, P: int, network: Network | TwoProcesses) -> float:
         return sum(getattr(network, kind)(P, n) for kind, n in self.exchanges) if P > 1 else 0.0
 
     def step(self, P: int, B: float, network: Network) -> float:
@@ -111,7 +124,7 @@ def costs_of(row: Row) -> Costs:
     return fit_costs(row["points"], row["exchanges"])
 
 
-def predicted(row: Row, P: int, network: Network) -> float:
+def predicted(row: Row, P: int, here: TwoProcesses) -> float:
     """The seconds of a step on the machine of the measurements: of one process, or of two that keep its cores busy."""
     costs, B = costs_of(row), row["batch"]
-    return (row["busy"] if P > 1 else 1) * costs.compute(P, B) + costs.exchange(P, network)
+    return (row["busy"] if P > 1 else 1) * costs.compute(P, B) + costs.exchange(P, here)

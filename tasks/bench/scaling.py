@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from minisets.distributed.launcher import INSTALL
-from tasks.bench.cost_model import Network, Row, fit_network
+from tasks.bench.cost_model import Network, Row, TwoProcesses, fit_network
 from tasks.bench.scaling_tables import scaling_line
 from tasks.bench.scaling_worker import Request
 from tasks.harness.errors import UsageError, warn
@@ -79,11 +79,12 @@ def measure_scaling(names: Sequence[str], steps: int) -> dict[str, Any]:
     sums = undisturbed(["sums", str(SECONDS / 10)], processes=2).printed[0]
     network = fit_network(sums)
     print(f"two processes here: latency {network.latency * 1e6:.1f} µs, {network.bandwidth / 1e9:.2f} GB/s", flush=True)
-    print(scaling_line(None, network), flush=True)
+    here = TwoProcesses(sums)
+    print(scaling_line(None, here), flush=True)
     rows = []
     for name in names:
         rows.append(measure(name, steps))
-        print(scaling_line(rows[-1], network), flush=True)
+        print(scaling_line(rows[-1], here), flush=True)
         if rows[-1]["others"] > QUIET:
             warn(f"{name}: meanwhile other programs kept {rows[-1]['others']:.1f} cores busy; measure it again later")
     return {"rows": rows, "sums": sums}
@@ -158,7 +159,7 @@ def run_workers(arguments: list[str], processes: int = 0, jobs: int = 1, threads
         if code:
             last = (errors.strip().splitlines() or ["it printed nothing"])[-1]
             raise UsageError(f"a process of the benchmark failed with exit code {code}: {last}")
-    return [json.loads(printed) for printed, *_ in ended]
+    return [json.loads(printed.splitlines()[-1]) for printed, *_ in ended]  # experiments may print as well
 
 
 @dataclass(frozen=True)

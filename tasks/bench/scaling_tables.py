@@ -11,30 +11,30 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tasks.bench.cost_model import Network, Row, costs_of, fit_network, predicted
+from tasks.bench.cost_model import Network, Row, TwoProcesses, costs_of, fit_network, predicted
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, STORED = ROOT / "docs" / "scaling.md", ROOT / "docs" / "results" / "bench" / "scaling.json"
 RANKS = (2, 16, 128, 1_024)
 
 
-def scaling_line(row: Row | None, network: Network) -> str:
+def scaling_line(row: Row | None, here: TwoProcesses) -> str:
     """What a step is made of, in milliseconds, and what was measured divided by what the model says."""
     if row is None:
         parts = "".join(f"{name:>9}" for name in ("fixed", "whole", "work", "packing", "exchange"))
         ends = f"{'T(1) ms':>10}{'/ model':>8}{'T(2) ms':>10}{'/ model':>8}{'2 threads':>11}"
         return f"{'experiment':18}{'batch':>6}{parts}{'busy':>6}{ends}"
     text = f"{row['name']:18}{row['batch']:6}"
-    text += "".join(f"{1e3 * part:9.2f}" for part in _parts(row, network)) + f"{row['busy']:6.2f}"
+    text += "".join(f"{1e3 * part:9.2f}" for part in _parts(row, here)) + f"{row['busy']:6.2f}"
     for P in (1, 2):
         seconds = row["measured"][str(P)]
-        text += f"{1e3 * seconds:10.2f}{seconds / predicted(row, P, network):8.2f}"
+        text += f"{1e3 * seconds:10.2f}{seconds / predicted(row, P, here):8.2f}"
     return f"{text}{1e3 * row['measured']['threads']:11.2f}"
 
 
-def _parts(row: Row, network: Network) -> tuple[float, ...]:
+def _parts(row: Row, here: TwoProcesses) -> tuple[float, ...]:
     costs, B = costs_of(row), row["batch"]
-    return costs.fixed, costs.whole * B, costs.work * B, costs.packing, costs.exchange(2, network)
+    return costs.fixed, costs.whole * B, costs.work * B, costs.packing, costs.exchange(2, here)
 
 
 # ---- Markdown -------------------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ def _parts(row: Row, network: Network) -> tuple[float, ...]:
 
 def tables(stored: dict[str, Any]) -> dict[str, str]:
     """The tables of the page by name."""
-    rows, here, cluster = stored["rows"], fit_network(stored["sums"]), Network(**stored["cluster"])
+    rows, here, cluster = stored["rows"], TwoProcesses(stored["sums"]), Network(**stored["cluster"])
     costs = "experiment|network|B|parameters|fixed|whole · B|work · B|packing|exchanges, P = 2"
     check = "experiment|busy|T(1) measured|model|ratio|T(2) measured|model|ratio|speedup|2 threads|speedup"
     paper = "experiment|B|P = 2|P = 16|P = 128|largest|at P|limit"
@@ -52,16 +52,16 @@ def tables(stored: dict[str, Any]) -> dict[str, str]:
         "check": _markdown(check, (_check(row, here) for row in rows)),
         "paper": _markdown(paper, (_at_paper(row, cluster) for row in rows)),
         "pays": _markdown(pays, (_pays(row, cluster) for row in rows)),
-        "network": _network(stored["sums"], here),
+        "network": _network(stored["sums"]),
     }
 
 
-def _costs(row: Row, here: Network) -> Iterable[Any]:
+def _costs(row: Row, here: TwoProcesses) -> Iterable[Any]:
     yield from (row["name"], row["network"], row["batch"], f"{row['parameters']:,}")
     yield from map(_ms, _parts(row, here))
 
 
-def _check(row: Row, here: Network) -> Iterable[Any]:
+def _check(row: Row, here: TwoProcesses) -> Iterable[Any]:
     measured = row["measured"]
     yield from (row["name"], f"{row['busy']:.2f}")
     for P in (1, 2):
@@ -89,13 +89,14 @@ def _pays(row: Row, cluster: Network) -> Iterable[Any]:
         yield "none" if batch is None else f"{batch:,}"
 
 
-def _network(sums: list[tuple[int, float]], here: Network) -> str:
+def _network(sums: list[tuple[int, float]]) -> str:
+    fitted = fit_network(sums)
     rows = (
-        (f"{n:,}", f"{1e6 * seconds:,.0f}", f"{1e6 * here.sum(2, n):,.0f}", f"{seconds / here.sum(2, n):.2f}")
+        (f"{n:,}", f"{1e6 * seconds:,.0f}", f"{1e6 * fitted.sum(2, n):,.0f}", f"{seconds / fitted.sum(2, n):.2f}")
         for n, seconds in sums
     )
-    fitted = f"α = {here.latency * 1e6:.1f} µs, β = {here.bandwidth / 1e9:.2f} GB/s"
-    return f"{fitted}:\n\n{_markdown('bytes|measured, µs|model, µs|ratio', rows)}"
+    text = f"α = {fitted.latency * 1e6:.1f} µs, β = {fitted.bandwidth / 1e9:.2f} GB/s"
+    return f"{text}:\n\n{_markdown('bytes|measured, µs|fitted, µs|ratio', rows)}"
 
 
 def _markdown(header: str, rows: Iterable[Iterable[Any]]) -> str:
@@ -115,8 +116,8 @@ def _ms(seconds: float) -> str:
 def with_tables(page: str, stored: dict[str, Any]) -> str:
     """The page with all its tables replaced: <!-- table NAME --> ... <!-- end of table -->"""
     for name, table in tables(stored).items():
-        begin, end = f"<!-- table {name} -->\n", "\n<!-- end of table -->"
-        page = re.sub(f"{begin}.*?{end}", lambda _, text=begin + table + end: text, page, flags=re.DOTALL)
+        begin, end = f"<!-- table {name} -->\n", "<!-- end of table -->"
+        page = re.sub(f"{begin}.*?{end}", lambda _, text=f"{begin}{table}\n{end}": text, page, flags=re.DOTALL)
     return page
 
 

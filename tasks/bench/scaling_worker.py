@@ -4,7 +4,7 @@
     mpiexec -n 2 python -m tasks.bench.scaling_worker steps REQUESTS    two processes that really share it
     mpiexec -n 2 python -m tasks.bench.scaling_worker sums SECONDS      Allreduces alone, for SECONDS per size
 
-REQUESTS is a list of Requests in JSON.  Process 0 prints a line of JSON: for each Request its Timed.
+REQUESTS is a list of Requests in JSON.  The last line that process 0 prints is JSON: for each Request its Timed.
 """
 
 from __future__ import annotations

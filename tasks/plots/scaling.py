@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 
-from tasks.bench.cost_model import Network, Row, costs_of, fit_network, predicted
+from tasks.bench.cost_model import Network, Row, TwoProcesses, costs_of, predicted
 
 MOST = 1_024  # processes
 BATCHES = {1: "#0077bb", 8: "#ee7733", 64: "#009988"}  # times the paper's batch, and the color
@@ -26,7 +26,7 @@ def figure(stored: dict[str, Any]) -> Figure:
     for axes in panels.flat[len(rows) :]:
         axes.set_visible(False)
     for axes, row in zip(panels.flat, rows, strict=False):
-        panel(axes, row, fit_network(stored["sums"]), cluster)
+        panel(axes, row, TwoProcesses(stored["sums"]), cluster)
     for axes in panels[:, 0]:
         axes.set_ylabel("speedup")
     for i, axes in enumerate(panels.flat[: len(rows)]):
@@ -45,7 +45,7 @@ def figure(stored: dict[str, Any]) -> Figure:
     return plotted
 
 
-def panel(axes: Axes, row: Row, here: Network, cluster: Network) -> None:
+def panel(axes: Axes, row: Row, here: TwoProcesses, cluster: Network) -> None:
     costs, B = costs_of(row), row["batch"]
     P = 2 ** np.arange(11)
     axes.axvspan(2.6, 2 * MOST, color="#000000", alpha=0.05, linewidth=0)

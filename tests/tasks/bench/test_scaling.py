@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.bench import scaling, scaling_tables
-from tasks.bench.cost_model import Costs, Network, costs_of, fit_costs, fit_network
+from tasks.bench.cost_model import Costs, Network, TwoProcesses, costs_of, fit_costs, fit_network
 from tasks.bench.scaling_worker import AsOneOf, Request, steps
 from tests.helpers.commandline import command
 
@@ -49,6 +49,8 @@ def test_costs_and_network_are_found_again():
         assert getattr(found, name) == pytest.approx(getattr(COSTS, name), rel=1e-6), name
     network = fit_network([(n, NETWORK.sum(2, n)) for n in (8, 4_096, 10**6)])
     assert (network.latency, network.bandwidth) == pytest.approx((5e-6, 10e9))
+    here = TwoProcesses([(8, 1e-5), (800, 1e-3), (8_000, 1e-1)])
+    assert [here.sum(2, n) for n in (8, 80, 8_000)] == pytest.approx([1e-5, 1e-4, 1e-1])
 
 
 def test_as_one_of_some_processes():
@@ -102,8 +104,9 @@ def test_every_cost_was_found():
 
 
 def test_a_line_while_measuring():
-    line = scaling_tables.scaling_line(STORED["rows"][0], fit_network(STORED["sums"]))
-    assert len(line) == len(scaling_tables.scaling_line(None, NETWORK)) and line.startswith("max_regression")
+    here = TwoProcesses(STORED["sums"])
+    line = scaling_tables.scaling_line(STORED["rows"][0], here)
+    assert len(line) == len(scaling_tables.scaling_line(None, here)) and line.startswith("max_regression")
 
 
 def test_the_figure_can_be_plotted_again_for_another_network(tmp_path: Path):
