@@ -29,12 +29,14 @@ printf '%s\\n' "$*" > "$NOTES/scontrol"
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """In which srun and scontrol are stand-ins that leave notes in tmp_path."""
+    """In which srun and scontrol are stand-ins that leave notes in tmp_path / "notes"."""
+    (tmp_path / "notes").mkdir()
     for name, text in (("srun", SRUN), ("scontrol", SCONTROL)):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
-    paths = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "NOTES": str(tmp_path), "VENV": "/nonexistent"}
-    return ENVIRONMENT | paths | {"SLURM_JOB_ID": "17", "SLURM_CPUS_PER_TASK": "1", "DEVICE": "cpu"}
+    paths = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "NOTES": str(tmp_path / "notes")}
+    slurm = {"SLURM_JOB_ID": "17", "SLURM_CPUS_PER_TASK": "1"}
+    return ENVIRONMENT | paths | slurm | {"DEVICE": "cpu", "VENV": "/nonexistent"}
 
 
 def start(script: str, environment: dict[str, str], *arguments: object) -> subprocess.Popen:
@@ -43,7 +45,9 @@ def start(script: str, environment: dict[str, str], *arguments: object) -> subpr
 
 
 def notes(folder: Path, name: str) -> list[str] | None:
-    return (folder / name).read_text().splitlines() if (folder / name).exists() else None
+    """What a stand-in was called with; None if it was not."""
+    path = folder / "notes" / name
+    return path.read_text().splitlines() if path.exists() else None
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
