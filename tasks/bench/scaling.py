@@ -53,7 +53,7 @@ LARGER = {"max_regression": 64}  # times the batch, to see what sampling takes; 
 ROUNDS = 2
 QUIET = 0.1  # cores that other programs may keep busy during a turn; if they use more, it is repeated
 TRIES = 3
-SECONDS = 2.5  # of each turn in a round, or three steps if they take longer
+SECONDS = 1.5  # of each turn in a round, or three steps if they take longer
 CLUSTER = Network(
     latency=5e-6, bandwidth=10e9
 )  # a typical interconnect of a cluster, unless the command says otherwise
