@@ -12,7 +12,7 @@ from tasks.harness import paper, tables
 from tasks.harness.cli import main
 from tasks.harness.experiment import NAMES, find_experiment
 from tasks.harness.run_folder import RunFolder, find_runs
-from tests.helpers.commandline import ROOT
+from tests.helpers.commandline import ROOT, SHORT
 from tests.helpers.runs import change_json
 
 
@@ -167,3 +167,23 @@ def test_the_stored_results_make_the_stored_tables(name: str):
     runs = [folder for folder in find_runs([root / name], experiment) if folder.finished()]
     assert runs
     assert (root / f"{name}.md").read_text().strip() == tables.markdown(experiment, runs).strip()
+
+
+def test_rows_of_one_preset_that_differ_in_options_are_told_apart(runs: Path, tmp_path: Path, capsys):
+    """As after a sweep over --set; what does not change the result, such as log_every, is named as well."""
+    for seed, (lr, every) in enumerate([(0.001, 100), (0.01, 100), (0.01, 50)]):
+        words = ["--lr", str(lr), "--log-every", str(every), "--seed", str(seed), "--out", str(tmp_path / str(seed))]
+        assert main(["train", "max_regression", "--arch", "rFF + Pooling (max)", *SHORT, *words]) == 0
+    capsys.readouterr()
+    assert main(["table", "max_regression", "--runs", str(tmp_path), "--format", "json"]) == 0
+    rows = [row for row in json.loads(capsys.readouterr().out)["rows"] if row.get("seeds")]
+    assert [row["varied"] for row in rows] == [
+        {"lr": 0.001, "log_every": 100},
+        {"lr": 0.01, "log_every": 100},
+        {"lr": 0.01, "log_every": 50},
+    ]
+    assert main(["table", "max_regression", "--runs", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "options" in text.splitlines()[2] and "lr 0.01, log_every 50" in text
+    assert main(["table", "max_regression", "--runs", str(runs)]) == 0
+    assert "options" not in capsys.readouterr().out.splitlines()[2]  # one row for each label

@@ -60,7 +60,7 @@ def test_the_options_of_a_cell_say_everything(tmp_path: Path, monkeypatch):
             preset = given.pop("preset")
             assert {key for key in given if given[key]} >= {"dtype"} and given.pop("out") is None
             seeds = given.pop("seeds")
-            given = {key: value for key, value in given.items() if key not in ("resume", "start_over")}
+            given = {key: value for key, value in given.items() if key not in ("resume", "start_over", "distributed")}
             (plan,) = planned_runs(experiment, preset, dict(given), seeds, Path("x"))
             assert set(given) == set(plan.config.__dataclass_fields__)
             assert from_json(experiment.config, json.loads(json.dumps(vars(plan.config))), "") == plan.config
