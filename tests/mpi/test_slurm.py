@@ -20,7 +20,7 @@ SRUN = f"""#!/usr/bin/env bash
 printf '%s\\n' "$@" > "$NOTES/srun"
 while [[ $1 == --* ]]; do shift; done
 [[ $1 == minisets ]] && shift
-if [[ $1 == train ]]; then exec {MPIEXEC} {" ".join(OPTIONS)} -n 2 {sys.executable} -m tasks.harness.cli "$@"; fi
+exec {MPIEXEC} {" ".join(OPTIONS)} -n 2 {sys.executable} -m tasks.harness.cli "$@"
 """
 SCONTROL = """#!/usr/bin/env bash
 printf '%s\\n' "$*" > "$NOTES/scontrol"
@@ -89,9 +89,16 @@ def test_training_that_ends_by_itself_does_not(tmp_path: Path, environment: dict
     assert job.returncode == 2 and notes(tmp_path, "scontrol") is None
 
 
-def test_a_sweep_is_given_its_hours(tmp_path: Path, environment: dict[str, str]):
-    job = start("sweep.sbatch", environment, "clustering", "--arch", "all", "--seeds", 5, "--set", "lr=1e-3,1e-4")
+def test_a_sweep_is_run_and_given_its_hours(tmp_path: Path, environment: dict[str, str]):
+    tiny = [word for pair in zip(*[iter(TINY["max_regression"].split())] * 2, strict=True) for word in _as_set(*pair)]
+    words = ["max_regression", "--arch", "SAB + PMA", "--set", "steps=4", *tiny, "--out", tmp_path / "runs"]
+    job = start("sweep.sbatch", environment, *words)
     output = "".join(job.communicate(timeout=PATIENCE))
-    assert job.returncode == 0, output
-    words = "--mpi=pmix minisets sweep clustering --arch all --seeds 5 --set lr=1e-3,1e-4 --hours 11.8"
-    assert notes(tmp_path, "srun") == words.split()
+    assert job.returncode == 0 and len(list(tmp_path.rglob("result.json"))) == 1, output
+    expected = ["--mpi=pmix", "minisets", "sweep", *map(str, words), "--hours", "11.8"]
+    assert notes(tmp_path, "srun") == expected
+
+
+def _as_set(option: str, value: str) -> list[str]:
+    """An option of minisets train as a sweep takes it."""
+    return ["--set", f"{option.removeprefix('--').replace('-', '_')}={value}"]
