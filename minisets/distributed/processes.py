@@ -111,16 +111,14 @@ class World:
         """Replace an array by its sum over all processes, in place: Allreduce."""
         if self.size == 1:
             return
-        MPI = import_mpi()
-        if not backend.on_gpu(array):
-            self._wait(self.comm.Iallreduce(MPI.IN_PLACE, array))
-        elif self.device_memory:
+        through_host = backend.on_gpu(array) and not self.device_memory
+        memory = backend.to_pinned_host(array) if through_host else array
+        if memory is array and backend.on_gpu(array):
             backend.gpu().cuda.get_current_stream().synchronize()  # MPI does not know of CUDA's queue
-            self.comm.Allreduce(MPI.IN_PLACE, array)  # MPIs have no Iallreduce for memory of a GPU
-        else:
-            host = backend.to_pinned_host(array)
-            self._wait(self.comm.Iallreduce(MPI.IN_PLACE, host))
-            array.set(host)
+        self._meet()
+        self.comm.Allreduce(import_mpi().IN_PLACE, memory)
+        if through_host:
+            array.set(memory)
 
     def gather(self, array: np.ndarray) -> np.ndarray:
         """The arrays of all processes, stacked by rank: (size, ...)."""
@@ -128,13 +126,15 @@ class World:
         if self.size == 1:
             gathered[0] = array
         else:
-            self._wait(self.comm.Iallgather(np.ascontiguousarray(array), gathered))
+            self._meet()
+            self.comm.Allgather(np.ascontiguousarray(array), gathered)
         return gathered
 
     def broadcast(self, array: np.ndarray) -> None:
         """Overwrite an array, in place, with that of process 0."""
         if self.size > 1:
-            self._wait(self.comm.Ibcast(array, root=0))
+            self._meet()
+            self.comm.Bcast(array, root=0)
 
     def broadcast_text(self, text: str = "") -> str:
         """The text of process 0."""
@@ -146,10 +146,13 @@ class World:
         self.broadcast(content)
         return content.tobytes().decode()
 
-    def _wait(self, request: Any) -> None:
-        """Wait in Python rather than in C, so that signals are handled, and the core is left to others."""
-        begun = time.perf_counter()
-        while not request.Test():
+    def _meet(self) -> None:
+        """Wait until all processes are here, in Python, so that signals are handled and others may have the core.
+
+        What follows then takes no longer than the exchange itself, and MPI's blocking functions are its fastest.
+        """
+        begun, everybody = time.perf_counter(), self.comm.Ibarrier()
+        while not everybody.Test():
             if time.perf_counter() - begun < PATIENT_AFTER:
                 _let_others_run()
             else:

@@ -16,7 +16,9 @@ import contextlib
 import dataclasses
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -188,19 +190,34 @@ class Follower(_Together):
 class DistributedSignals(Signals):
     """Says at once what a signal means: mpiexec leaves a job it ends (as when a process died) a fraction of a second.
 
-    SIGUSR1, which mpiexec and srun pass on and do not follow up, asks to stop as well.
+    A thread says it, since Python handles signals only between two steps of the main thread, which may be waiting
+    inside MPI for a process that is gone.  SIGUSR1, which mpiexec and srun pass on and do not follow up, asks to stop
+    as well.
     """
 
     NAMES = (*Signals.NAMES, "SIGUSR1")
 
-    def ask(self, number: int, frame: Any) -> None:
-        run = self.run
-        if not run.asked_to_stop and run.world.rank < 2:  # two, in case that one of them is the process that died
-            saved = f"step {run.saved:,}" if run.saved is not None else "its last checkpoint"
+    def __enter__(self) -> None:
+        super().__enter__()
+        if self.old and self.run.world.rank < 2:  # two, in case that one of them is the process that died
+            heard, self.told = os.pipe()
+            os.set_blocking(self.told, False)  # as Python requires of what it writes to on a signal
+            signal.set_wakeup_fd(self.told, warn_on_full_buffer=False)
+            threading.Thread(target=self._speak, args=(heard,), daemon=True).start()
+
+    def _speak(self, heard: int) -> None:
+        if os.read(heard, 1):  # nothing, if the pipe was closed
+            saved = f"step {self.run.saved:,}" if self.run.saved is not None else "its last checkpoint"
             text = f"the job was asked to stop, or a process of it died; --resume continues it from {saved} at least"
-            with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: amid another print
+            with contextlib.suppress(OSError):
                 print(f"minisets: {text}", file=sys.__stderr__, flush=True)
-        super().ask(number, frame)
+        os.close(heard)
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        if hasattr(self, "told"):
+            signal.set_wakeup_fd(-1)
+            os.close(self.told)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+import time
 from collections.abc import Callable
 
 from autograd import threads
@@ -14,6 +15,8 @@ from minisets.distributed import MissingMPI
 from tasks.harness.errors import Diverged, Interrupted, UsageError, printable
 from tasks.harness.progress import discard_output
 
+LATER = 3.0  # seconds that a quiet process leaves another to say what went wrong
+
 
 def reported(work: Callable[[], int], command: list[str], *, quiet: bool = False, who: str = "") -> int:
     """Do the work and return the exit code, with a sentence on standard error if it fails.
@@ -22,7 +25,10 @@ def reported(work: Callable[[], int], command: list[str], *, quiet: bool = False
     """
 
     def failed(sentence: object, code: int) -> int:
-        return code if quiet else fail(f"{who}{sentence}", code)
+        if quiet:
+            time.sleep(LATER)  # mpiexec ends the whole job with the first process that fails
+            return code
+        return fail(f"{who}{sentence}", code)
 
     try:
         code = work()
