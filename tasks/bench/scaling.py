@@ -157,8 +157,8 @@ def run_workers(arguments: list[str], processes: int = 0, jobs: int = 1, threads
     time.sleep(0.1)
     for _, errors, code in ended:
         if code:
-            last = (errors.strip().splitlines() or ["it printed nothing"])[-1]
-            raise UsageError(f"a process of the benchmark failed with exit code {code}: {last}")
+            said = " ".join(line.strip() for line in errors.splitlines() if line.strip(" -"))  # without mpiexec's rules
+            raise UsageError(f"a process of the benchmark failed with exit code {code}: {said or 'it printed nothing'}")
     return [json.loads(printed.splitlines()[-1]) for printed, *_ in ended]  # experiments may print as well
 
 
