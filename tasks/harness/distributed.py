@@ -29,6 +29,7 @@ from minisets import distributed
 from minisets.distributed import World
 from minisets.nn import Module
 from minisets.optim import Optimizer
+from tasks.harness import machine
 from tasks.harness.errors import Diverged, Interrupted, UsageError
 from tasks.harness.experiment import Experiment
 from tasks.harness.options import Settings, Stepping, from_json
@@ -87,6 +88,7 @@ class Team:
 
     def follow(self, experiment: Experiment) -> int:
         """Take part in every run that the leader announces."""
+        machine.keep_memory()
         while (announcement := self.world.broadcast_text()) != THE_END:
             about = json.loads(announcement)
             config = from_json(experiment.config, about["options"], "the leader's configuration")
