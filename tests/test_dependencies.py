@@ -54,3 +54,12 @@ def test_oldest_versions_are_named_for_all_that_the_suite_needs():
         installed = importlib.metadata.version(name)
         numbers = [[int(n) for n in re.findall(r"\d+", v)[:3]] for v in (version, installed)]
         assert numbers[0] <= numbers[1], f"{name} {installed} is older than the oldest allowed, {version}"
+
+
+def test_distributed_training_says_what_is_missing():
+    words = ["train", "max_regression", "--distributed", "--out", "/nonexistent/run"]
+    done = run(f"from tasks.harness.cli import main; sys.exit(main({words}))", "mpi4py")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(
+        "minisets: mpi4py is not installed; install it with pip install 'minisets[mpi]' (Open MPI"
+    )
