@@ -54,9 +54,7 @@ ROUNDS = 2
 QUIET = 0.1  # cores that other programs may keep busy during a turn; if they use more, it is repeated
 TRIES = 3
 SECONDS = 1.5  # of each turn in a round, or three steps if they take longer
-CLUSTER = Network(
-    latency=5e-6, bandwidth=10e9
-)  # a typical interconnect of a cluster, unless the command says otherwise
+CLUSTER = Network(latency=5e-6, bandwidth=10e9)  # a typical interconnect, unless the command says otherwise
 MPI_OPTIONS = ("--bind-to", "none")  # or two jobs at the same time would share one core, and a job's threads too
 
 

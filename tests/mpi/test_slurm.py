@@ -85,8 +85,9 @@ def test_training_that_ends_by_itself_does_not(tmp_path: Path, environment: dict
     assert job.returncode == 0 and (tmp_path / "run" / "result.json").exists(), output
     assert notes(tmp_path, "scontrol") is None
     job = start("train.sbatch", environment, "max_regression", "--no-such-option")
-    job.communicate(timeout=PATIENCE)
+    output = "".join(job.communicate(timeout=PATIENCE))
     assert job.returncode == 2 and notes(tmp_path, "scontrol") is None
+    assert output.count("there is no option --no-such-option") == 1, output
 
 
 def test_a_sweep_is_run_and_given_its_hours(tmp_path: Path, environment: dict[str, str]):

@@ -234,11 +234,11 @@ def test_a_folder_that_is_taken(alone):
     assert "already holds this run" in sentence
 
 
-def test_a_full_disk_ends_the_job_with_its_sentence(tmp_path: Path):
-    """Process 0 cannot save; the others, which wait for it in the next step, end with it."""
+def test_a_checkpoint_that_cannot_be_written_ends_the_job_with_its_sentence(tmp_path: Path):
+    """Process 0 cannot save, as on a full disk; the others, which wait for it in the next step, end with it."""
     process, run = started(tmp_path)
     (run / "checkpoint.npz").unlink()
-    (run / "checkpoint.npz").mkdir()  # what cannot be replaced stands for what cannot be written
+    (run / "checkpoint.npz").mkdir()  # which a file cannot replace
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "cannot write the checkpoint" in sentences(err)[0]
