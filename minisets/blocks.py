@@ -25,12 +25,17 @@ from minisets.style import Style, resolve
 class rFF(SetModule):  # the paper's own spelling
     """rFF(X): one feed-forward network applied to each row, FC layers of the given widths with a ReLU after each.
 
-    last=None omits the activation after the last layer.
+    last=None omits the activation after the last layer.  skip=True: a skip connection goes around it, as in a MAB, and
+    its initial weights allow for that (minisets/nn/init.py).
     """
 
-    def __init__(self, d_in: int, *widths: int, last: str | None = "relu", rng: np.random.Generator) -> None:
+    def __init__(
+        self, d_in: int, *widths: int, last: str | None = "relu", skip: bool = False, rng: np.random.Generator
+    ) -> None:
         check_widths("rFF", widths, last)
-        self.layers = [Linear(a, b, rng=rng) for a, b in itertools.pairwise((d_in, *widths))]
+        gains = [None] * len(widths) if skip else init.relu_gains(len(widths), last)
+        pairs = itertools.pairwise((d_in, *widths))
+        self.layers = [Linear(a, b, gain=gain, rng=rng) for (a, b), gain in zip(pairs, gains, strict=True)]
         self.d_in, self.last = d_in, last
         self.notation = layer_notation("FC", widths, last)
 
@@ -73,7 +78,7 @@ class MAB(Module):
             self.skip = Linear(d_x, d, rng=rng) if d_x != d else Identity()
         norm = SetNorm if s.norm_kind == "set" else LayerNorm
         pre, post = s.norm_position == "pre", s.norm_position == "post"
-        self.rff = rFF(d, d, rng=rng)
+        self.rff = rFF(d, d, skip=True, rng=rng)
         self.norm_x = norm(d_x) if pre and not learned_queries else Identity()  # learned queries are parameters
         self.norm_y = norm(d_y) if pre else Identity()
         self.norm_rff = norm(d) if pre else Identity()

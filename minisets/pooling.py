@@ -90,12 +90,14 @@ class rFFp(SetModule):  # the paper's own spelling
             raise ValueError(f"coefficients must be 'matrix' or 'scalar', given {coefficients!r}")
         check_widths("rFFp", widths, last)
         pairs = list(itertools.pairwise((d_in, *widths)))
-        self.own = [Linear(a, b, rng=rng) for a, b in pairs]
+        gains = init.relu_gains(len(pairs), last)
         if coefficients == "matrix":
-            self.others = [Linear(a, b, bias=False, rng=rng) for a, b in pairs]
+            gains = [gain / 2 for gain in gains]  # two terms are added
+            self.others = [Linear(a, b, bias=False, gain=g, rng=rng) for (a, b), g in zip(pairs, gains, strict=True)]
         else:
             self.lambdas = [init.constant((), 1.0) for _ in pairs]
             self.gammas = [init.constant((), 0.0) for _ in pairs]
+        self.own = [Linear(a, b, gain=gain, rng=rng) for (a, b), gain in zip(pairs, gains, strict=True)]
         self.d_in, self.pooling, self.coefficients, self.last = d_in, _check_kind(pooling), coefficients, last
         self.notation = layer_notation(f"rFFp-{pooling}", widths, last)
 

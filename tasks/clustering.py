@@ -27,7 +27,7 @@ from minisets.nn import evaluating
 from minisets.optim import Adam
 from tasks.harness import paper
 from tasks.harness.experiment import Experiment, Table
-from tasks.harness.options import OneDrop, SampledSets, SetSizes, option
+from tasks.harness.options import LearningRate, SampledSets, SetSizes, option
 from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, rng_for
 from tasks.metrics import mixtures
 from tasks.metrics.mixtures import SIGMA_FLOOR, Mixture
@@ -39,7 +39,7 @@ TEST_SEED = 0  # the test sets are the same for every run
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureOptions(SetSizes, OneDrop, SampledSets):
+class MixtureOptions(SetSizes, LearningRate, SampledSets):
     """The options of clustering by mixtures, of points here and of images in tasks/image_clustering.py."""
 
     arch: str = option("ISAB (16) + PMA")

@@ -23,7 +23,7 @@ from minisets.nn import evaluating
 from minisets.optim import Adam
 from tasks.harness import paper
 from tasks.harness.experiment import Experiment, Table
-from tasks.harness.options import OneDrop, SampledSets, option
+from tasks.harness.options import LearningRate, SampledSets, option
 from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, rng_for
 from tasks.plots.curves import learning_curves, metric_against
 
@@ -32,7 +32,7 @@ TEST_SEED = 0  # the test sets are the same for every run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(OneDrop, SampledSets):
+class Config(LearningRate, SampledSets):
     steps: int = option(paper=20_000)
     batch: int = option(paper=128)
     lr: float = option(paper=1e-3)

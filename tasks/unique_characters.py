@@ -28,7 +28,7 @@ from tasks.data import OnData, data_option, omniglot
 from tasks.data.standins import glyphs
 from tasks.harness import paper
 from tasks.harness.experiment import Experiment, Table
-from tasks.harness.options import SYNTHETIC, OneDrop, SampledSets, SetSizes, option
+from tasks.harness.options import SYNTHETIC, LearningRate, SampledSets, SetSizes, option
 from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, rng_for
 from tasks.plots import characters
 from tasks.plots.curves import learning_curves, metric_against
@@ -38,7 +38,7 @@ CHANNELS, CONVS, SIDE = 64, 4, 2  # 28 × 28 pixels, halved four times, leave 2 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(OnData, SetSizes, OneDrop, SampledSets):
+class Config(OnData, SetSizes, LearningRate, SampledSets):
     data: str = data_option("omniglot")
     arch: str = option("SAB + PMA (1)")
     steps: int = option(paper=200_000)
@@ -108,13 +108,19 @@ def eval_batches(config: Config, purpose: int, count: int, characters: int) -> I
 
 
 class Counter(Module):
-    """λ = softplus(f({φ(x₁), …, φ(xₙ)})): convolutions φ on each image, then a set network f."""
+    """λ = softplus(f({φ(x₁), …, φ(xₙ)})): convolutions φ on each image, then a set network f.
+
+    The output's bias starts where λ is the mean count.  If λ started near 0.7, all counts would pull it up for the
+    first hundred steps, and features would die on the way.
+    """
 
     def __init__(self, config: Config, rng: np.random.Generator) -> None:
         channels = [1, *[CHANNELS] * CONVS]
         self.convolutions = Sequential(*(ConvNorm(a, CHANNELS, stride=2, rng=rng) for a in channels[:-1]))
         width = CHANNELS * SIDE**2  # 256
         self.network = build(config.arch, task="unique_characters", d_in=width, d_out=1, style=config.style, rng=rng)
+        mean_count = ((config.n_min + config.n_max) / 2 + 1) / 2  # c ~ Unif{1 … n}
+        self.network.head.bias.data[:] = np.log(np.expm1(mean_count))  # softplus⁻¹
 
     def forward(self, images: Any, mask: Array) -> Tensor:
         """Images (N, 1, 28, 28), one for each True of the mask (B, n), to λ (B,).

@@ -124,7 +124,7 @@ class VGG(Module):
                 block.append(ConvNorm(c, times * width, rng=rng))
                 c = times * width
             self.blocks.append(block)
-        self.hidden, self.head = Linear(c, features.D, rng=rng), Linear(features.D, CLASSES, rng=rng)
+        self.hidden, self.head = Linear(c, features.D, gain=2, rng=rng), Linear(features.D, CLASSES, rng=rng)
         self.dropout = Dropout(dropout, rng=rng)
 
     def features(self, X: Any) -> Tensor:

@@ -51,7 +51,7 @@ class BatchNorm(Module):
 
 
 class Conv2d(Module):
-    """Convolution of images (N, C_in, H, W) to (N, C_out, H', W') with a kernel of the given size."""
+    """Convolution of images (N, C_in, H, W) to (N, C_out, H', W') with a kernel of this size.  gain: as in Linear."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class Conv2d(Module):
         stride: int | tuple[int, int] = 1,
         padding: int | tuple[int, int] = 0,
         bias: bool = True,
+        gain: float | None = None,
         rng: np.random.Generator,
     ) -> None:
         height, width = pair(size)
         fan_in = c_in * height * width
-        self.weight = init.fan_in_uniform(rng, (c_out, c_in, height, width), fan_in)
-        self.bias = init.fan_in_uniform(rng, (c_out,), fan_in) if bias else None
+        self.weight, self.bias = init.layer(rng, (c_out, c_in, height, width), c_out, fan_in, bias=bias, gain=gain)
         self.stride, self.padding, self.notation = stride, padding, f"Conv({c_out}, {size}, {stride})"
 
     def forward(self, X: Any) -> Tensor:

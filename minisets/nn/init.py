@@ -1,4 +1,15 @@
-"""Parameter initialization, sampled on the CPU from the caller's generator, so that all devices start alike."""
+"""Parameter initialization, sampled on the CPU from the caller's generator, so that all devices start alike.
+
+Two rules cover all weights of layers:
+
+- In a plain stack (rFF, rFFp, FC layers and convolutions without a norm) only the weights decide how large the next
+  layer's input is.  They preserve its mean square: U(±√(6 / fan_in)) before a ReLU, which halves it, U(±√(3 / fan_in))
+  elsewhere; biases are 0.  PyTorch's default would divide it by 6 in every layer with a ReLU, and after four of them
+  the elements of a set could hardly be told apart.
+- Beside a skip connection (inside a MAB), before a norm, and at a network's output: PyTorch's default U(±1/√fan_in),
+  also for biases.  There the skip or the norm keeps the size of the next layer's input, and weights that did so as well
+  would double the mean square in every block.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +39,28 @@ def uniform(rng: np.random.Generator, shape: tuple[int, ...], bound: float) -> T
 def fan_in_uniform(rng: np.random.Generator, shape: tuple[int, ...], fan_in: int) -> Tensor:
     """U(±1/√fan_in), where each output sums fan_in inputs: PyTorch's default for linear layers."""
     return uniform(rng, shape, 1 / math.sqrt(max(fan_in, 1)))
+
+
+def preserving_uniform(rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, gain: float) -> Tensor:
+    """U(±√(3 gain / fan_in)), of variance gain / fan_in: the output has gain times the mean square of the input.
+
+    gain is 1, or 2 before a ReLU, after which half of the mean square is left (He et al., 2015).
+    """
+    return uniform(rng, shape, math.sqrt(3 * gain / max(fan_in, 1)))
+
+
+def layer(
+    rng: np.random.Generator, shape: tuple[int, ...], d_out: int, fan_in: int, *, bias: bool, gain: float | None
+) -> tuple[Tensor, Tensor | None]:
+    """Weight and bias (d_out,) of a layer: variance-preserving with a gain, PyTorch's default without."""
+    if gain is None:
+        return fan_in_uniform(rng, shape, fan_in), fan_in_uniform(rng, (d_out,), fan_in) if bias else None
+    return preserving_uniform(rng, shape, fan_in, gain), constant((d_out,), 0.0) if bias else None
+
+
+def relu_gains(layers: int, last: str | None) -> list[float]:
+    """The gains of a stack of layers with a ReLU after each, or after all but the last (last=None)."""
+    return [2.0] * (layers - 1) + [2.0 if last else 1.0]
 
 
 def xavier_uniform(rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, fan_out: int) -> Tensor:

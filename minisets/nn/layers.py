@@ -20,12 +20,16 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch stores the transpose)."""
+    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch stores the transpose).
 
-    def __init__(self, d_in: int, d_out: int, *, bias: bool = True, rng: np.random.Generator) -> None:
+    gain: for a layer of a plain stack, 2 before a ReLU and 1 elsewhere (minisets/nn/init.py has the rule).
+    """
+
+    def __init__(
+        self, d_in: int, d_out: int, *, bias: bool = True, gain: float | None = None, rng: np.random.Generator
+    ) -> None:
         d_in, d_out = positive_int("d_in", d_in), positive_int("d_out", d_out)
-        self.weight = init.fan_in_uniform(rng, (d_in, d_out), fan_in=d_in)
-        self.bias = init.fan_in_uniform(rng, (d_out,), fan_in=d_in) if bias else None
+        self.weight, self.bias = init.layer(rng, (d_in, d_out), d_out, d_in, bias=bias, gain=gain)
         self.notation = f"FC({d_out}, –)"  # as the paper's tables write it
 
     def forward(self, X: Any) -> Tensor:

@@ -11,9 +11,18 @@ for step in range(50_000):
 
 from minisets.optim.clipping import clip_grad_norm
 from minisets.optim.optimizers import SGD, Adam, Optimizer
-from minisets.optim.schedules import Schedule, constant, cosine, drop_at, drop_every, exponential
+from minisets.optim.schedules import (
+    Schedule,
+    constant,
+    cosine,
+    drop_at,
+    drop_every,
+    exponential,
+    linear_to_zero,
+    warm_up,
+)
 
 __all__ = [
     "SGD", "Adam", "Optimizer", "Schedule", "clip_grad_norm", "constant", "cosine", "drop_at", "drop_every",
-    "exponential",
+    "exponential", "linear_to_zero", "warm_up",
 ]  # fmt: skip

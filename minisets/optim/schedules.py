@@ -36,6 +36,18 @@ def exponential(lr: float, decay: float) -> Schedule:
     return lambda step: lr * decay**step
 
 
+def linear_to_zero(lr: float, total: int) -> Schedule:
+    """lr · (1 − step / total), and 0 from then on."""
+    check_positive(lr=lr, total=total)
+    return lambda step: lr * max(1 - step / total, 0.0)
+
+
+def warm_up(schedule: Schedule, steps: int) -> Schedule:
+    """The schedule, multiplied by 1/steps, 2/steps, … 1 in its first steps, while Adam has seen few gradients."""
+    check_nonnegative(steps=steps)
+    return lambda step: schedule(step) * min((step + 1) / max(steps, 1), 1.0)
+
+
 def cosine(lr: float, total: int, lowest: float = 0.0) -> Schedule:
     """From lr down to `lowest` along half a cosine in `total` steps; `lowest` from then on."""
     check_positive(lr=lr, total=total)

@@ -14,7 +14,7 @@ errors.py       errors that are one sentence
 
 from tasks.harness.errors import UsageError
 from tasks.harness.experiment import Experiment, Table
-from tasks.harness.options import OneDrop, SampledSets, SetSizes, Settings, Stepping, Training, option
+from tasks.harness.options import LearningRate, SampledSets, SetSizes, Settings, Stepping, Training, option
 from tasks.harness.progress import report
 from tasks.harness.run import TEST, TRAINING, VALIDATION, WEIGHTS, Run, rng_for
 from tasks.harness.run_folder import RunFolder

@@ -23,7 +23,7 @@ import numpy as np
 from autograd.backend import to_device
 from autograd.cupy_import import DeviceError
 from minisets.labels import ROWS, parse
-from minisets.optim import drop_at
+from minisets.optim import drop_at, linear_to_zero, warm_up
 from minisets.style import STYLES
 from tasks.harness import machine
 from tasks.harness.errors import UsageError
@@ -160,14 +160,20 @@ class SampledSets(Training):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneDrop(Training):
-    """A learning rate that drops once."""
+class LearningRate(Training):
+    """A learning rate that drops once or, with --anneal, falls steadily."""
 
     drop: float = option(1.0, "fraction of the steps after which the learning rate drops to a tenth; 1: never", most=1)
+    anneal: bool = option(False, "let the learning rate fall to 0 along a straight line, after --warmup; no --drop")
+    warmup: int = option(0, "steps in which the learning rate rises to --lr", least=0)
 
     def schedule(self) -> Callable[[int], float]:
         """step -> learning rate"""
-        return drop_at(self.lr, [self.drop] if self.drop < 1 else [], self.steps)
+        if self.anneal:
+            falling = linear_to_zero(self.lr, self.steps)
+        else:
+            falling = drop_at(self.lr, [self.drop] if self.drop < 1 else [], self.steps)
+        return warm_up(falling, self.warmup)
 
 
 @dataclass(frozen=True, kw_only=True)

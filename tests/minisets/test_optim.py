@@ -133,6 +133,8 @@ def test_a_state_of_something_else_is_refused():
         (lambda: clip_grad_norm([], 0.0), "limit must be a positive number, given 0.0"),
         (lambda: optim.drop_at(1.0, [1.5], 10), "must lie in"),
         (lambda: optim.cosine(1.0, 0), "total must be a positive number"),
+        (lambda: optim.linear_to_zero(1.0, 0), "total must be a positive number"),
+        (lambda: optim.warm_up(optim.constant(1.0), -1), "steps must be"),
     ],
 )
 def test_bad_settings_are_one_sentence(make, message):
@@ -181,6 +183,11 @@ def test_schedules():
     np.testing.assert_allclose([optim.exponential(2.0, 0.5)(s) for s in range(3)], [2, 1, 0.5])
     cosine = optim.cosine(1.0, 100, lowest=0.1)
     np.testing.assert_allclose([cosine(s) for s in (0, 50, 100, 200)], [1.0, 0.55, 0.1, 0.1])
+    linear = optim.linear_to_zero(2.0, 100)
+    np.testing.assert_allclose([linear(s) for s in (0, 25, 100, 200)], [2.0, 1.5, 0, 0])
+    warm = optim.warm_up(linear, 4)
+    np.testing.assert_allclose([warm(s) / linear(s) for s in range(6)], [0.25, 0.5, 0.75, 1, 1, 1])
+    assert [optim.warm_up(linear, 0)(s) for s in range(3)] == [linear(s) for s in range(3)]
 
 
 def test_parameters_together_move_as_each_by_itself(monkeypatch):

@@ -12,7 +12,7 @@ from tasks.harness.errors import UsageError
 from tasks.harness.experiment import NAMES, find_experiment
 from tasks.harness.options import (
     Deviation,
-    OneDrop,
+    LearningRate,
     Settings,
     Stepping,
     Training,
@@ -50,7 +50,7 @@ def test_help_limits_and_bookkeeping_are_inherited():
 
 def test_inherited_limits_reach_through_a_class_that_does_not_repeat_the_option():
     @dataclass(frozen=True, kw_only=True)
-    class Between(OneDrop):
+    class Between(LearningRate):
         points: int = option(5, "points")
 
     @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,15 @@ def test_inherited_limits_reach_through_a_class_that_does_not_repeat_the_option(
     assert Config().drop == 0.5
     with pytest.raises(UsageError, match=r"--drop must be at most 1, given 1\.5"):
         Config(drop=1.5)
+
+
+@pytest.mark.parametrize("name", ["max_regression", "clustering", "unique_characters", "image_clustering"])
+def test_annealing_and_warming_up(name: str):
+    Config = find_experiment(name).config
+    rate = Config(steps=10, lr=0.5, drop=0.5, anneal=True, warmup=2).schedule()
+    assert [rate(step) for step in (0, 1, 2, 6, 9)] == pytest.approx([0.25, 0.45, 0.4, 0.2, 0.05])
+    rate = Config(steps=10, lr=0.5, drop=0.5, warmup=2).schedule()
+    assert [rate(step) for step in (0, 1, 4, 5)] == pytest.approx([0.25, 0.5, 0.5, 0.05])
 
 
 def test_the_default_and_the_papers_value_are_not_inherited():
@@ -98,7 +107,7 @@ def test_a_configuration_cannot_be_changed():
         Settings(seed=-1)
 
 
-# ---- a learning rate that drops once --------------------------------------------------------------------------------
+# ---- learning rates -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["max_regression", "clustering", "unique_characters", "image_clustering"])
