@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from autograd.locate import NotFound, import_named
 from minisets.nn import Module
 from tasks.harness.errors import UsageError
 from tasks.harness.options import Settings
@@ -84,20 +82,11 @@ def find_experiment(text: str) -> Experiment:
 
 
 def _foreign(text: str) -> Experiment:
-    module_name, _, attribute = text.partition(":")
-    if module_name.endswith(".py"):
-        dotted = module_name.removesuffix(".py").strip("./").replace("/", ".")
-        raise UsageError(f"{text!r} names a file; write its module instead: {dotted}:{attribute or 'EXPERIMENT'}")
-    if os.getcwd() not in sys.path and "" not in sys.path:  # as python -m does
-        sys.path.insert(0, os.getcwd())
     try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # whatever a foreign module may raise
-        if isinstance(error, ModuleNotFoundError) and error.name and f"{module_name}.".startswith(f"{error.name}."):
-            raise UsageError(f"there is no module {module_name} in {os.getcwd()} or installed") from None
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{place.filename}, line {place.lineno}"
-        raise UsageError(f"importing {module_name} failed: {type(error).__name__}: {error} ({where})") from error
+        module, attribute = import_named(text, "EXPERIMENT")
+    except NotFound as error:
+        raise UsageError(str(error)) from error.__cause__
+    module_name = module.__name__
     found = getattr(module, attribute, None)
     if not isinstance(found, Experiment):
         known = [name for name, value in vars(module).items() if isinstance(value, Experiment)]

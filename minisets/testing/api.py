@@ -1,0 +1,113 @@
+"""The public functions: one line each in a test of yours.
+
+All take the same settings by keyword:
+
+    d_in        the width of the elements; found in the network's first layer if it is not given
+    mask        "present" or "padding": what True means in f's mask; "auto" decides by the parameter's name; None: no mask
+    training    check in training mode; otherwise in evaluation mode, whatever mode the network is in
+    examples    the number of examples to draw, and seed, for others of them
+    batch       the least and the largest number of sets in a batch, and sizes, of elements in a set
+    sample      (rng, shape) -> values of the elements, if not normal ones: rng.uniform(size=shape), for example
+    finite      padding holds finite numbers only, not nan and inf
+    exact       not a bit may change with what padding holds, and outputs of masked elements are 0, as in minisets
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minisets.testing.checks import KINDS, Result, SetFunctionError, examine, fail, require_applicable, run, search
+from minisets.testing.properties import Draw, Options, draw_sets, present
+from minisets.testing.subject import Subject
+from minisets.testing.violation import Violation, compare
+
+
+def check_invariant(f: Any, **settings: Any) -> None:
+    """f(πX) = f(X) for every permutation of the elements of each set."""
+    _check("invariant", f, "invariant", settings)
+
+
+def check_equivariant(f: Any, **settings: Any) -> None:
+    """f(πX) = π f(X) for every permutation of the elements of each set."""
+    _check("equivariant", f, "equivariant", settings)
+
+
+def check_padding(f: Any, kind: str = "invariant", **settings: Any) -> None:
+    """f(X, mask) is what f gives for the unmasked elements alone, whatever the masked ones hold, nan and inf included."""
+    _check("padding", f, kind, settings)
+
+
+def check_batch_independence(f: Any, kind: str = "invariant", **settings: Any) -> None:
+    """A set's output is the same alone and in a batch."""
+    _check("batch_independence", f, kind, settings)
+
+
+def check_empty_sets(f: Any, kind: str = "invariant", **settings: Any) -> None:
+    """A set without elements gives a finite output and finite gradients, and does not disturb the other sets."""
+    _check("empty_sets", f, kind, settings)
+
+
+def check_gradients(f: Any, kind: str = "invariant", **settings: Any) -> None:
+    """Gradients are permuted as the elements are, and masked elements receive none."""
+    _check("gradients", f, kind, settings)
+
+
+def check_duplicates(f: Any, kind: str = "invariant", **settings: Any) -> None:
+    """Equal elements are treated alike, and ties are not broken by position."""
+    _check("duplicates", f, kind, settings)
+
+
+def check_dtype(f: Any, kind: str = "invariant", **settings: Any) -> None:
+    """float32 stays float32 and float64 stays float64, both agree, and large or small elements give finite outputs."""
+    _check("dtype", f, kind, settings)
+
+
+def check_parameters(f: Any, kind: str = "invariant", **settings: Any) -> None:
+    """Whatever the output depends on can be trained, and dropout that was built is applied."""
+    _check("parameters", f, kind, settings)
+
+
+def check_set_function(f: Any, kind: str, **settings: Any) -> list[Result]:
+    """Every check that applies; raises SetFunctionError with a table and the counterexamples if one fails."""
+    __tracebackhide__ = True
+    subject, options = _prepare(f, kind, settings)
+    results = list(examine(subject, kind, options))
+    if any(result.error for result in results):
+        raise SetFunctionError(subject.name, results)
+    return results
+
+
+def check_against(f: Any, reference: Any, kind: str = "invariant", **settings: Any) -> None:
+    """f computes what a reference does: properties hold for many wrong functions, too."""
+    __tracebackhide__ = True
+    subject, options = _prepare(f, kind, settings)
+    expected = Subject(reference, d_in=subject.d_in)
+
+    def test(draw: Draw) -> None:
+        X, mask = draw_sets(draw, subject, options)
+        values = {"f(X)": subject(X, mask), "reference(X)": expected(X, mask if expected.takes_mask else None)}
+        where = present(X, mask) if kind == "equivariant" else None
+        what = "the output is not that of the reference"
+        compare(what, values, X, mask, where=where, again=lambda Z: subject(Z, mask), hint="reference")
+
+    try:
+        with subject.prepared(), expected.prepared(subject.dtypes[0]):
+            search(test, options)
+    except Violation as violation:
+        fail(subject, "against", kind, options, violation)
+
+
+def _check(name: str, f: Any, kind: str, settings: dict[str, Any]) -> None:
+    __tracebackhide__ = True
+    subject, options = _prepare(f, kind, settings)
+    require_applicable(subject, name)
+    run(subject, name, kind, options)
+
+
+def _prepare(f: Any, kind: str, settings: dict[str, Any]) -> tuple[Subject, Options]:
+    if kind not in KINDS:
+        raise ValueError(f"kind must be 'invariant' or 'equivariant', given {kind!r}")
+    if isinstance(f, Subject):
+        return f, Options(**settings)
+    about = {name: settings.pop(name) for name in ("d_in", "mask", "training") if name in settings}
+    return Subject(f, **about), Options(**settings)

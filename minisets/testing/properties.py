@@ -1,0 +1,239 @@
+"""The properties of a set function, each as a test of one example.
+
+    invariant               f(πX) = f(X)                                    for every permutation π of a set's elements
+    equivariant             f(πX) = π f(X)
+    padding                 f(X, mask) = f(the unmasked elements alone)     whatever the masked ones hold
+    batch_independence      f(X)ᵢ = f(Xᵢ)                                   for each set i of a batch
+    empty_sets              f(∅) is finite                                  and does not disturb the other sets
+    duplicates              xᵢ = xⱼ  ⇒  f(X)ᵢ = f(X)ⱼ                       and permutations, on sets with equal elements
+    dtype                   float32 in, float32 out; float64 in, float64 out; both the same, and finite for large values
+
+A test draws an example and raises a Violation.  gradients.py has those that need a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from minisets.testing.strategies import (
+    BATCH,
+    SIZES,
+    Range,
+    Sample,
+    masks,
+    normal,
+    permutations,
+    permuted,
+    repeated_elements,
+    sets,
+)
+from minisets.testing.subject import Subject
+from minisets.testing.violation import Violation, compare
+
+Draw = Callable[[Any], Any]
+Case = tuple[np.ndarray, np.ndarray | None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to draw, and how strict to be."""
+
+    examples: int = 30
+    seed: int = 0
+    batch: Range = BATCH  # the least and the largest number of sets in a batch
+    sizes: Range = SIZES  # and of elements in a set
+    sample: Sample = normal  # (rng, shape) -> values of the elements
+    finite: bool = False  # padding holds finite numbers only, never nan or inf
+    exact: bool = False  # padding changes not a bit, and its outputs and gradients are exactly 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("batch", 1), ("sizes", 1)):
+            low, high = getattr(self, name)
+            if not least <= low <= high:
+                raise ValueError(f"{name} must be a pair of integers, {least} <= least <= largest, given {(low, high)}")
+        if self.examples < 1:
+            raise ValueError(f"examples must be at least 1, given {self.examples}")
+
+    def garbage(self) -> list[float]:
+        """What masked elements may hold, the most harmless first, as examples shrink towards it."""
+        return [1.0, -3.0, 100.0, 1e6] + ([] if self.finite else [np.inf, -np.inf, np.nan])
+
+
+def draw_sets(draw: Draw, subject: Subject, options: Options, *, batch: Range | None = None) -> Case:
+    """Sets, with a mask if the function takes one (and sometimes without, if it may be left out)."""
+    strategy = sets(subject.d_in, batch=batch or options.batch, sizes=options.sizes, sample=options.sample)
+    X = draw(strategy).astype(subject.dtypes[0])
+    masked = subject.takes_mask and (subject.needs_mask or draw(st.booleans()))
+    return X, draw(masks(*X.shape[:2])) if masked else None
+
+
+def present(X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    return np.ones(X.shape[:2], dtype=bool) if mask is None else mask
+
+
+def require_sets(y: np.ndarray, X: np.ndarray, mask: np.ndarray | None) -> None:
+    """An equivariant function returns a set of the same size."""
+    if y.ndim < 2 or y.shape[1] != X.shape[1]:
+        what = f"an equivariant function has an output for each element, but sets {X.shape} gave {y.shape}"
+        raise Violation(what, X, mask, {"f(X)": y}, hint="not a set")
+
+
+# ---- order
+
+
+def permutation(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
+    X, mask = draw_sets(draw, subject, options)
+    order = draw(permutations(*X.shape[:2]))
+    compare_permuted(subject, kind, X, mask, order)
+
+
+def compare_permuted(
+    subject: Subject, kind: str, X: np.ndarray, mask: np.ndarray | None, order: np.ndarray, hint: str = "order"
+) -> None:
+    y, moved = subject(X, mask), subject(permuted(X, order), permuted(mask, order))
+    if kind == "invariant":
+        values = {"f(X)": y, "f(πX)": moved}
+        what = "the output changed when elements were permuted"
+        compare(what, values, X, mask, again=lambda Z: subject(Z, mask), order=order, hint=hint)
+        return
+    require_sets(y, X, mask)
+    values = {"π f(X)": permuted(y, order), "f(πX)": moved}
+    what = "the outputs were not permuted as the elements were"
+    where = permuted(present(X, mask), order)
+    again = lambda Z: permuted(subject(Z, mask), order)  # noqa: E731
+    compare(what, values, X, mask, where=where, again=again, order=order, hint=hint)
+
+
+def duplicates(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
+    X, mask = draw_sets(draw, subject, options)
+    X = draw(repeated_elements(X)).astype(X.dtype)
+    compare_permuted(subject, kind, X, mask, draw(permutations(*X.shape[:2])), hint="ties")
+    if kind != "equivariant":
+        return
+    y = subject(X, mask)
+    equal = (X[:, :, None] == X[:, None]).all(axis=-1) & present(X, mask)[:, :, None] & present(X, mask)[:, None]
+    first = equal.argmax(axis=2)  # of the elements equal to this one
+    values = {"f(X)": y, "f(X) of the first equal element": np.take_along_axis(y, first.reshape(*first.shape, *[1] * (y.ndim - 2)), 1)}
+    what = "equal elements have different outputs"
+    compare(what, values, X, mask, where=present(X, mask), again=lambda Z: subject(Z, mask), hint="ties")
+
+
+# ---- other sets
+
+
+def batch_independence(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
+    batch = (max(2, options.batch[0]), max(2, options.batch[1]))
+    X, mask = draw_sets(draw, subject, options, batch=batch)
+    y = subject(X, mask)
+    alone = [subject(X[b : b + 1], None if mask is None else mask[b : b + 1]) for b in range(len(X))]
+    if any(one.shape[1:] != y.shape[1:] for one in alone):
+        what = f"a set alone gives {alone[0].shape}, in a batch of {len(X)} it has {y.shape}"
+        raise Violation(what, X, mask, {"f(X)": y, "f(X₀ alone)": alone[0]}, hint="shape")
+    values = {"f(X)": y, "each set alone": np.concatenate(alone)}
+    where = present(X, mask) if kind == "equivariant" else None
+    what = "the output of a set depends on the other sets of the batch"
+    compare(what, values, X, mask, where=where, again=lambda Z: subject(Z, mask), hint="batch")
+
+
+# ---- masks
+
+
+def padding(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
+    X, mask = draw_sets(draw, subject, options)
+    if mask is None:
+        mask = np.ones(X.shape[:2], dtype=bool)
+    where = mask if kind == "equivariant" else None
+    zeros = np.where(mask[..., None], X, 0).astype(X.dtype)
+    y = subject(zeros, mask)
+    if kind == "equivariant":
+        require_sets(y, zeros, mask)
+
+    def same(what: str, other: np.ndarray, label: str, hint: str, exact: bool = False) -> None:
+        values = {"f(X, mask)": y, label: other}
+        compare(what, values, zeros, mask, where=where, again=lambda Z: subject(Z, mask), hint=hint, exact=exact)
+
+    garbage = draw(st.sampled_from(options.garbage()))
+    filled = np.where(mask[..., None], X, garbage).astype(X.dtype)
+    label = f"f(X with {garbage:g} where masked, mask)"
+    changed = subject(filled, mask)
+    same("what masked elements hold changes the output", changed, label, "garbage", options.exact)
+    if options.exact and kind == "equivariant" and (changed[~mask] != 0).any():
+        raise Violation("masked elements have outputs other than 0", filled, mask, {label: changed}, hint="garbage")
+    more = draw(st.integers(1, 3))
+    longer = np.concatenate([zeros, np.zeros((len(X), more, X.shape[2]), X.dtype)], axis=1)
+    hidden = np.concatenate([mask, np.zeros((len(X), more), dtype=bool)], axis=1)
+    padded = subject(longer, hidden)
+    padded = padded[:, : X.shape[1]] if kind == "equivariant" else padded
+    same(f"{more} more masked elements change the output", padded, f"f(X and {more} zeros, masked)", "count")
+    alone = y.copy()
+    for b in range(len(X)):
+        one = subject(X[b][mask[b]][None], None)
+        alone[b][mask[b] if kind == "equivariant" else ...] = one[0]
+    same("the output is not that of the unmasked elements alone", alone, "f(unmasked elements alone)", "count")
+
+
+def empty_sets(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
+    """A set whose elements are all masked, among others; and sets with no elements at all."""
+    strategy = sets(subject.d_in, batch=options.batch, sizes=options.sizes, sample=options.sample)
+    X = draw(strategy).astype(subject.dtypes[0])
+    if subject.takes_mask:
+        mask = draw(masks(*X.shape[:2], empty=True))
+        X = np.where(mask[..., None], X, 0).astype(X.dtype)
+        y = subject(X, mask)
+        _require_finite("a set without elements gives", y, X, mask)
+        for b in np.flatnonzero(mask.any(axis=1)):
+            values = {"f(X, mask)": y[b : b + 1], "the set alone": subject(X[b : b + 1], mask[b : b + 1])}
+            where = mask[b : b + 1] if kind == "equivariant" else None
+            compare("an empty set in the batch changes another one", values, X[b : b + 1], mask[b : b + 1], where=where)
+        if subject.differentiable:
+            found = subject.gradients(X, mask, np.ones)
+            for name, g in {"X": found.X, **found.parameters}.items():
+                _require_finite(f"with an empty set in the batch, the gradient of {name} is", g, X, mask)
+    nothing = X[:, :0]
+    try:
+        y = subject(nothing, np.zeros(nothing.shape[:2], dtype=bool) if subject.takes_mask else None)
+    except Violation as violation:
+        if violation.hint != "raised":
+            raise
+        return  # to refuse sets without elements is fine; to return nan is not
+    _require_finite("sets of shape (B, 0, d) give", y, nothing, None)
+
+
+def _require_finite(what: str, y: np.ndarray, X: np.ndarray, mask: np.ndarray | None) -> None:
+    if not np.isfinite(y).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(y))[0])
+        raise Violation(f"{what} {y[place]}", X, mask, {"f(X, mask)": y}, place=place, hint="empty")
+
+
+# ---- precision
+
+MAGNITUDES = (1.0, 1e-6, 100.0)  # the most ordinary first, as examples shrink towards it
+
+
+def dtype(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
+    """Each dtype stays itself, float32 agrees with float64, and elements of about 1e-6 or 100 give finite outputs."""
+    X, mask = draw_sets(draw, subject, options)
+    X = X * draw(st.sampled_from(MAGNITUDES))
+    outputs: dict[str, np.ndarray] = {}
+    for name in subject.dtypes:
+        with subject.prepared(name):
+            Z = X.astype("float32").astype(name)  # the same numbers in both
+            y = outputs[name] = subject(Z, mask)
+            if y.dtype != name and y.dtype.kind == "f":
+                raise Violation(f"{name} sets give a {y.dtype} output", Z, mask, {"f(X)": y}, hint="dtype")
+            used = y[mask] if mask is not None and kind == "equivariant" else y
+            if not np.isfinite(used).all():
+                what = f"finite {name} sets give {used[~np.isfinite(used)][0]}"
+                raise Violation(what, Z, mask, {"f(X)": y}, hint="overflow")
+    if len(outputs) == 2:
+        Z = X.astype("float32")
+        values = {"in float32": outputs["float32"], "in float64": outputs["float64"].astype("float32")}
+        with subject.prepared("float32"):
+            where = mask if kind == "equivariant" else None
+            what = "float32 and float64 disagree beyond rounding"
+            compare(what, values, Z, mask, where=where, again=lambda Z: subject(Z, mask), hint="precision")

@@ -1,0 +1,89 @@
+"""Hypothesis strategies for sets, masks and permutations.
+
+Everything is made from a few small integers, so that a failing example shrinks quickly: to one set of as few elements
+as still fail, nothing masked that need not be, and a permutation that exchanges two elements.  The numbers in a set
+come from a seed: they need not be small to be understood, and drawing thousands one by one would be slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+Sample = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]  # (rng, shape) -> numbers
+Range = tuple[int, int]  # from, to
+
+BATCH, SIZES = (1, 3), (1, 8)
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Standard normal numbers with two decimals, all different within a feature of a set, so that nothing ties."""
+    X = rng.normal(size=shape).round(2)
+    for feature in (X[b, :, j] for b in range(X.shape[0]) for j in range(X.shape[2])):
+        while len(np.unique(feature)) < len(feature):
+            feature += rng.normal(size=feature.shape).round(2)
+    return X
+
+
+@st.composite
+def sets(draw: Any, d: int, *, batch: Range = BATCH, sizes: Range = SIZES, sample: Sample = normal) -> np.ndarray:
+    """A batch of sets (B, n, d) in float64, with B in batch and n in sizes."""
+    B, n = draw(st.integers(*batch)), draw(st.integers(*sizes))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return np.asarray(sample(rng, (B, n, d)), dtype="float64")
+
+
+@st.composite
+def masks(draw: Any, B: int, n: int, *, empty: bool = False) -> np.ndarray:
+    """A mask (B, n), True where an element is present; sets without any only if `empty` is set, then at least one."""
+    rows = draw(st.lists(st.lists(st.booleans(), min_size=n, max_size=n), min_size=B, max_size=B))
+    mask = ~np.array(rows, dtype=bool).reshape(B, n)  # shrinks to a mask that hides nothing
+    nothing = ~mask.any(axis=1)
+    if n and not empty:
+        mask[nothing, draw(st.integers(0, n - 1)) if nothing.any() else 0] = True
+    if empty and not nothing.any():
+        mask[draw(st.integers(0, B - 1))] = False
+    return mask
+
+
+@st.composite
+def ragged_sets(
+    draw: Any,
+    d: int,
+    *,
+    batch: Range = BATCH,
+    sizes: Range = SIZES,
+    sample: Sample = normal,
+    empty: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sets (B, n, d) and a mask (B, n): sets of different sizes, with padding anywhere."""
+    X = draw(sets(d, batch=batch, sizes=sizes, sample=sample))
+    return X, draw(masks(*X.shape[:2], empty=empty))
+
+
+@st.composite
+def permutations(draw: Any, B: int, n: int) -> np.ndarray:
+    """Indices (B, n): a permutation of the elements of each set; shrinks to the exchange of two."""
+    return np.array([draw(st.permutations(range(n))) for _ in range(B)], dtype=int).reshape(B, n)
+
+
+@st.composite
+def repeated_elements(draw: Any, X: np.ndarray) -> np.ndarray:
+    """X with elements repeated, and others that have features in common: ties."""
+    B, n, d = X.shape
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = np.take_along_axis(X, rng.integers(0, max(1, (n + 1) // 2), size=(B, n, 1)), axis=1) if n else X
+    tied = rng.random(d) < draw(st.sampled_from([0.0, 0.5]))
+    others = draw(st.booleans())
+    if others and n:
+        changed = rng.random((B, n, 1)) < 0.5
+        X = np.where(changed & ~tied, rng.normal(size=X.shape).round(2), X)
+    return X
+
+
+def permuted(a: Any, order: np.ndarray) -> Any:
+    """The elements of each set in another order: a (B, n, ...) and order (B, n)."""
+    return None if a is None else np.take_along_axis(a, order.reshape(*order.shape, *[1] * (a.ndim - 2)), axis=1)

@@ -1,0 +1,220 @@
+"""What is checked: a set function of any framework, as a function of arrays.
+
+    Module, or a function of Tensors        as it is
+    PyTorch module                          autograd.foreign.TorchFunction
+    JAX function                            autograd.foreign.JaxFunction
+    function of PyTorch's tensors           the same, without parameters
+    function of arrays                      as it is, without gradients
+
+Modules say what they are; what a plain function takes is found by calling it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograd import Tensor, foreign
+from autograd.gradcheck import gradients, in_dtype
+from minisets.nn import Module
+from minisets.testing.violation import CannotCheck, Violation
+
+PADDING_NAMES = ("pad", "src_key_padding_mask")
+WIDTHS = ("d_in", "in_features", "embed_dim", "input_size", "in_channels")
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """An output y, and the gradients of X and of the parameters for the loss ⟨u, y⟩."""
+
+    y: np.ndarray
+    X: np.ndarray
+    parameters: dict[str, np.ndarray]
+
+
+class Subject:
+    """A set function: calling it with X (B, n, d) and a mask (B, n) returns an array."""
+
+    def __init__(self, f: Any, *, d_in: int | None = None, mask: str | None = "auto", training: bool = False) -> None:
+        if not callable(f) or isinstance(f, type):
+            raise CannotCheck(f"expected a network or a function on sets, given {f!r:.60}; a class has to be called first")
+        self.original, self.training = f, training
+        self.name = type(f).__name__ if hasattr(f, "parameters") else getattr(f, "__name__", type(f).__name__)
+        self.mask_name, self.padding, self.needs_mask = _mask_parameter(f, mask)
+        self.d_in = d_in or _width(f) or 3
+        self.function, self.takes = self._adapt(f)
+        self.dtypes = [dtype for dtype in ("float64", "float32") if self._runs(dtype) is None]
+        if not self.dtypes:
+            shape = (2, 3, self.d_in)
+            raise CannotCheck(f"{self.name} cannot be called on sets of shape {shape}: {self._runs('float32')}{self._advice}")
+
+    @property
+    def _advice(self) -> str:
+        return "" if self.mask_name else "; if its elements have another width, pass d_in"
+
+    @property
+    def takes_mask(self) -> bool:
+        return self.mask_name is not None
+
+    @property
+    def differentiable(self) -> bool:
+        return self.takes == "tensors"
+
+    # ---- calling
+
+    def __call__(self, X: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        """The output, as an array; a Violation if f raises an error, or changes X."""
+        given = X.copy()
+        y = self._guarded(lambda: _host(self._call(Tensor(given) if self.differentiable else given, mask)), X, mask)
+        if not np.array_equal(given, X, equal_nan=True):
+            changed = f"{self.name} changed its input"
+            raise Violation(changed, X, mask, {"X before": X, "X after": given}, hint="in place")
+        return _checked_shape(y, X, mask)
+
+    def gradients(self, X: np.ndarray, mask: np.ndarray | None, u: Any = None) -> Gradients:
+        """The output and all gradients of ⟨u, f(X, mask)⟩; u may be a function of the output's shape."""
+        leaf = Tensor(X.copy(), requires_grad=True)
+
+        def both() -> tuple[np.ndarray, dict[Tensor, Any]]:
+            y = self._call(leaf, mask)
+            seed = np.asarray(u(y.shape) if callable(u) else u, dtype=y.dtype)
+            return y.numpy(), gradients(y, seed) if y.requires_grad else {}
+
+        y, found = self._guarded(both, X, mask)
+        names = {id(x): name for name, x in self.parameters().items()}
+        parameters = {
+            names.get(id(x), f"parameter {i}"): np.asarray(g) for i, (x, g) in enumerate(found.items()) if x is not leaf
+        }
+        return Gradients(_checked_shape(y, X, mask), found.get(leaf, np.zeros_like(X)), parameters)
+
+    def _guarded(self, work: Callable[[], Any], X: np.ndarray, mask: np.ndarray | None) -> Any:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return work()
+            except Exception as error:  # whatever a foreign function may raise on a valid set
+                text = f"{type(error).__name__}: {error}".splitlines()[0]
+                raise Violation(f"{self.name} raised {text}", X, mask, {}, hint="raised") from error
+
+    def _call(self, X: Any, mask: np.ndarray | None) -> Any:
+        if mask is None and self.needs_mask:
+            mask = np.ones(X.shape[:2], dtype=bool)
+        if mask is None or self.mask_name is None:
+            return _first(self.function(X))
+        return _first(self.function(X, **{self.mask_name: ~mask if self.padding else mask.copy()}))
+
+    # ---- as what, and in which dtype
+
+    @contextlib.contextmanager
+    def prepared(self, dtype: str | None = None, *, training: bool | None = None) -> Iterator[Subject]:
+        """Within the block f computes in a dtype, in evaluation mode unless training is set; then it is as before."""
+        modules = [m for m in getattr(self.original, "modules", list)() if hasattr(m, "training")]
+        modes = [(m, m.training) for m in modules]
+        try:
+            for module in modules:
+                module.training = self.training if training is None else training
+            with in_dtype(self.function, dtype or self.dtypes[0]):
+                yield self
+        finally:
+            for module, mode in modes:
+                module.training = mode
+
+    def parameters(self) -> dict[str, Tensor]:
+        """The trainable parameters by name, as far as f has told them."""
+        return dict(self.function.named_parameters()) if hasattr(self.function, "named_parameters") else {}
+
+    def _runs(self, dtype: str) -> str | None:
+        """What goes wrong in a dtype; None if nothing does."""
+        try:
+            with self.prepared(dtype):
+                self(_probe(self.d_in, dtype))
+        except Violation as violation:
+            return violation.what
+        except TypeError as error:  # of in_dtype
+            return str(error)
+        return None
+
+    def _adapt(self, f: Any) -> tuple[Any, str]:
+        """f as a function of Tensors, or of arrays if that is what it takes."""
+        if isinstance(f, Module) or foreign.wrap(f) is not f:
+            return foreign.wrap(f), "tensors"
+        ways: list[tuple[Callable[[Any], Any], str]] = [(lambda f: f, "tensors"), (lambda f: f, "arrays")]
+        if "torch" in sys.modules:
+            ways.append((foreign.TorchFunction, "tensors"))
+        errors = []
+        for adapt, takes in ways:
+            for dtype in ("float64", "float32"):
+                self.function, self.takes = adapt(f), takes
+                X = _probe(self.d_in, dtype)
+                try:
+                    with np.errstate(all="ignore"), warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        y = self._call(Tensor(X) if takes == "tensors" else X, None)
+                except Exception as error:
+                    errors.append(f"{type(error).__name__}: {error}".splitlines()[0])
+                    continue
+                if isinstance(y, Tensor) if takes == "tensors" else isinstance(y, np.ndarray):
+                    return self.function, takes
+                if type(y).__module__.split(".")[0] in ("jax", "jaxlib"):
+                    return foreign.JaxFunction(f), "tensors"
+                errors.append(f"it returned {type(y).__name__}")
+        reason = errors[-1 if "torch" in sys.modules else 0]
+        raise CannotCheck(f"{self.name} cannot be called on sets of shape {(2, 3, self.d_in)}: {reason}{self._advice}")
+
+
+def _probe(d: int, dtype: str) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(2, 3, d)).astype(dtype)
+
+
+def _first(y: Any) -> Any:
+    return y[0] if isinstance(y, list | tuple) else y
+
+
+def _host(y: Any) -> np.ndarray:
+    return y.numpy() if isinstance(y, Tensor) else np.asarray(y)
+
+
+def _checked_shape(y: np.ndarray, X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    if y.ndim == 0 or len(y) != len(X):
+        what = f"the output for {len(X)} sets of shape {X.shape[1:]} has shape {y.shape}: it does not start with {len(X)}"
+        raise Violation(what, X, mask, {"f(X)": y}, hint="shape")
+    return y
+
+
+def _mask_parameter(f: Any, convention: str | None) -> tuple[str | None, bool, bool]:
+    """The name of f's parameter for a mask, whether True means padding there, and whether it is required."""
+    if convention is None:
+        return None, False, False
+    if convention not in ("auto", "present", "padding"):
+        raise ValueError(f"mask must be 'auto', 'present', 'padding' or None, given {convention!r}")
+    try:
+        parameters = inspect.signature(getattr(f, "forward", f)).parameters
+    except (TypeError, ValueError):
+        return None, False, False
+    names = [name for name in parameters if "mask" in name and name not in ("attn_mask", "src_mask", "return_mask")]
+    names.sort(key=lambda name: "pad" not in name)  # of several, the one that is about padding
+    required = [p.name for p in list(parameters.values())[1:] if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    name = next(iter(names + required), None)
+    if name is None and convention != "auto":
+        raise CannotCheck("mask was given, but the function has no parameter with 'mask' in its name")
+    padding = convention == "padding" or (convention == "auto" and name is not None and "pad" in name)
+    return name, padding, name is not None and parameters[name].default is inspect.Parameter.empty
+
+
+def _width(f: Any) -> int | None:
+    """The width of the elements that a network expects, if one of its layers says so."""
+    for module in getattr(f, "modules", list)():
+        for name in WIDTHS:
+            if isinstance(getattr(module, name, None), int):
+                return int(getattr(module, name))
+        weight = getattr(module, "weight", None)
+        if isinstance(module, Module) and isinstance(weight, Tensor) and weight.ndim == 2:
+            return int(weight.shape[0])
+    return None
