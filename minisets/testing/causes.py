@@ -87,13 +87,13 @@ def diagnose(subject: Subject, kind: str, options: Options, violation: Violation
     simple = {
         "random": "random outputs", "state": "state", "in place": "modified in place", "shape": "wrong shape",
         "not a set": "pooled output", "untrained": "no gradient", "plain tensor": "plain tensor", "raised": "refused",
-        "dropout": "dropout without effect", "not finite": "not finite", "gradient": "derivative by position",
+        "dropout": "dropout without effect",
     }  # fmt: skip
-    if violation.hint in simple and not (violation.hint == "gradient" and violation.place is None):
+    if violation.hint in simple:
         return FOUND[simple[violation.hint]]
     search = {
         "order": _order, "ties": _order, "batch": _batch, "garbage": _padding, "count": _padding,
-        "empty": _empty, "masked gradient": _masked_gradient, "overflow": _overflow, "dtype": _dtype, "precision": _dtype,
+        "empty": _empty, "masked gradient": _gradient, "gradient": _gradient, "not finite": _not_finite, "overflow": _overflow, "dtype": _dtype, "precision": _dtype,
     }  # fmt: skip
     with subject.prepared():
         try:
@@ -110,7 +110,7 @@ class Laboratory:
 
     def __init__(self, subject: Subject, kind: str, options: Options) -> None:
         self.f, self.kind = subject, kind
-        self.n = min(max(5, options.sizes[0]), options.sizes[1])
+        self.n = min(max(7, options.sizes[0]), options.sizes[1])
         self.rng = np.random.default_rng(options.seed)
         self.sample = options.sample
 
@@ -126,21 +126,34 @@ class Laboratory:
     def same(self, a: np.ndarray, b: np.ndarray) -> bool:
         return self.differ(a, b) < 1e4 * np.finfo(a.dtype).eps
 
+    def dependence_of_sets(self) -> np.ndarray:
+        """Whose output (row) depends on whose elements (column), among three sets."""
+        X = self.sets(B=3)
+        y = self.f(X)
+        depends = np.zeros((3, 3), dtype=bool)
+        for j in range(3):
+            Z = X.copy()
+            Z[j] += self.sets()[0]
+            moved = self.f(Z)
+            depends[:, j] = [not self.same(y[i], moved[i]) for i in range(3)]
+        return depends
+
+    def sees_other_sets(self) -> bool:
+        return bool(self.dependence_of_sets()[~np.eye(3, dtype=bool)].any())
+
     def permuted_alike(self, X: np.ndarray, order: list[int]) -> bool:
         y, moved = self.f(X), self.f(X[:, order])
         return self.same(y[:, order] if self.kind == "equivariant" else y, moved)
 
 
 def _order(lab: Laboratory, violation: Violation) -> str:
-    if violation.hint == "not finite":
-        return "not finite"
     y = next(iter(violation.values.values()))
     if _fits(y) and _fits(y) != y.dtype and np.isfinite(y).all():
         return "low precision"
     X, n = lab.sets(), lab.n
     turned = [0, *range(2, n), 1]
-    if violation.hint == "ties" and all(lab.permuted_alike(lab.sets(), list(lab.rng.permutation(n))) for _ in range(4)):
-        return "ties broken by position"
+    if all(lab.permuted_alike(lab.sets(), list(lab.rng.permutation(n))) for _ in range(4)):  # one set, no ties
+        return _batch(lab, violation) if lab.sees_other_sets() else "ties broken by position"
     if violation.place is not None:
         a, b = list(violation.values.values())[:2]
         if 0 < lab.differ(a, b) < 1e-5:
@@ -179,14 +192,7 @@ def _dependence(lab: Laboratory) -> np.ndarray:
 
 
 def _batch(lab: Laboratory, violation: Violation) -> str:
-    X = lab.sets(B=3)
-    y = lab.f(X)
-    on_sets = np.zeros((3, 3), dtype=bool)  # whose output depends on whose elements
-    for j in range(3):
-        Z = X.copy()
-        Z[j] += lab.sets()[0]
-        moved = lab.f(Z)
-        on_sets[:, j] = [not lab.same(y[i], moved[i]) for i in range(3)]
+    on_sets = lab.dependence_of_sets()
     if not on_sets[~np.eye(3, dtype=bool)].any():
         return "the mask of another set"
     if not on_sets.all():
@@ -197,30 +203,41 @@ def _batch(lab: Laboratory, violation: Violation) -> str:
 
 
 def _padding(lab: Laboratory, violation: Violation) -> str:
-    n = lab.n
-    real = lab.sets()
+    """Experiments on the set that failed, alone: its elements where they are, other things where it is masked."""
+    row = violation.place[0] if violation.place else 0
+    X, mask = violation.X[row : row + 1], violation.mask[row : row + 1] if violation.mask is not None else None
+    if mask is None or mask.all():  # more padding was appended
+        X = np.concatenate([X, np.zeros_like(X[:, :1])], axis=1)
+        mask = np.arange(X.shape[1])[None] < X.shape[1] - 1
+    real = X[mask][None]
     alone = lab.f(real)
 
-    def padded(value: float, count: int = 1, mask: bool = False) -> np.ndarray:
-        X = np.concatenate([real, np.full((1, count, real.shape[2]), value, real.dtype)], axis=1)
-        hidden = np.concatenate([np.ones((1, n), bool), np.full((1, count), mask)], axis=1)
-        return cut(lab.f(X, hidden))
+    def run(X: np.ndarray, present: np.ndarray) -> np.ndarray:
+        y = lab.f(X, present)
+        return y[mask][None] if lab.kind == "equivariant" else y
 
-    def cut(y: np.ndarray) -> np.ndarray:
-        return y[:, :n] if lab.kind == "equivariant" else y
+    def padded(value: float, present: np.ndarray = mask) -> np.ndarray:
+        return run(np.where(mask[..., None], X, value).astype(X.dtype), present)
+
+    def appended(count: int) -> np.ndarray:
+        Z = np.concatenate([real, np.zeros((1, count, X.shape[2]), X.dtype)], axis=1)
+        y = lab.f(Z, np.arange(Z.shape[1])[None] < real.shape[1])
+        return y[:, : real.shape[1]] if lab.kind == "equivariant" else y
 
     zero, one, large = padded(0.0), padded(2.0), padded(1e6)
     if lab.same(zero, alone) and lab.same(one, alone) and lab.same(large, alone):
         return "the mask of another set" if lab.same(padded(np.nan), alone) else "nan passes through"
-    if lab.same(one, padded(2.0, mask=True)) and not lab.same(one, alone):
+    if lab.same(one, padded(2.0, np.ones_like(mask))) and not lab.same(one, alone):
         return "the mask is ignored"
-    X = np.concatenate([real, np.full((1, 1, real.shape[2]), 2.0, real.dtype)], axis=1)
-    inverse = np.concatenate([np.zeros((1, n), bool), np.ones((1, 1), bool)], axis=1)
-    if lab.same(cut(lab.f(X, inverse)), alone):
+    others = run(np.where(mask[..., None], X[:, ::-1] + 1, X).astype(X.dtype), mask)
+    if lab.same(padded(2.0, ~mask), alone) or (lab.kind == "invariant" and lab.same(others, run(X, mask))):
         return "the mask is inverted"
     if lab.same(zero, one) and lab.same(zero, large):
-        return "max over padding" if lab.same(zero, padded(0.0, 2)) else "padding is counted"
-    return "a constant instead of −∞" if lab.differ(alone, zero) < 1e-2 < lab.differ(alone, large) else "padding leaks"
+        if lab.same(appended(1), alone) and lab.same(appended(3), alone):
+            return "position dependence"
+        return "max over padding" if lab.same(appended(1), appended(3)) else "padding is counted"
+    largest = max(lab.differ(alone, large), lab.differ(alone, padded(-1e6)))
+    return "a constant instead of −∞" if lab.differ(alone, zero) < 1e-2 < largest else "padding leaks"
 
 
 def _empty(lab: Laboratory, violation: Violation) -> str:
@@ -228,14 +245,21 @@ def _empty(lab: Laboratory, violation: Violation) -> str:
     return "a maximum of no elements" if np.isinf(y).any() else "nothing to average"
 
 
-def _masked_gradient(lab: Laboratory, violation: Violation) -> str:
-    g = next(iter(violation.values.values()))
-    return "gradient into padding" if np.isfinite(g).all() else "nan in the backward pass"
+def _gradient(lab: Laboratory, violation: Violation) -> str:
+    if not all(np.isfinite(g).all() for g in violation.values.values()):
+        return "nan in the backward pass"
+    return "gradient into padding" if violation.hint == "masked gradient" else "derivative by position"
+
+
+def _not_finite(lab: Laboratory, violation: Violation) -> str:
+    """nan for an ordinary set: of a single element, or of equal ones?"""
+    return "cancellation" if np.isfinite(lab.f(lab.sets())).all() else "not finite"
 
 
 def _overflow(lab: Laboratory, violation: Violation) -> str:
-    y = lab.f((violation.X / max(np.abs(violation.X).max(initial=0), 1)).astype(lab.f.dtypes[0]), violation.mask)
-    return "overflow" if np.isfinite(y).all() else "cancellation"
+    largest = np.abs(violation.X).max(initial=0)
+    y = lab.f((violation.X / max(largest, 1)).astype(lab.f.dtypes[0]), violation.mask)
+    return "overflow" if largest > 10 and np.isfinite(y).all() else "cancellation"
 
 
 def _dtype(lab: Laboratory, violation: Violation) -> str:

@@ -27,14 +27,15 @@ def describe(check: str, name: str, violation: Violation, cause: Cause) -> str:
     lines += [f"  {label:{width}} = {_array(value, width + 5)}" for label, value in shown.items()]
     if violation.place is not None and len(violation.values) == 2:
         a, b = (float(y[violation.place]) for y in violation.values.values())
-        lines.append(
-            f"  first difference at {list(violation.place)}: {a:.6g} and {b:.6g}; rounding explains {violation.allowed:.1e}"
-        )
+        apart = f", {abs(a - b):.2g} apart; rounding explains {violation.allowed:.1e}" if np.isfinite(a - b) else ""
+        lines.append(f"  first difference at {list(violation.place)}: {a:.6g} and {b:.6g}{apart}")
     return "\n".join([*lines, f"  looks like: {cause}"])
 
 
 def _array(y: np.ndarray, indent: int) -> str:
     """An array as a person reads it: four digits, large ones abbreviated."""
-    with np.printoptions(precision=4, suppress=bool(np.abs(y[np.isfinite(y)]).max(initial=0) < 1e4), threshold=60, edgeitems=2, linewidth=110):
+    sizes = np.abs(y[np.isfinite(y) & (y != 0)]) if y.dtype.kind == "f" else np.ones(1)
+    plain = bool(sizes.max(initial=1) < 1e4 and sizes.max(initial=0) > 1e-2)
+    with np.printoptions(precision=4, suppress=plain, threshold=60, edgeitems=2, linewidth=110):
         text = str(y) if y.size else f"[] of shape {y.shape}"
     return text.replace("\n\n", "\n").replace("\n", "\n" + " " * indent)

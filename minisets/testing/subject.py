@@ -120,7 +120,7 @@ class Subject:
         try:
             for module in modules:
                 module.training = self.training if training is None else training
-            with in_dtype(self.function, dtype or self.dtypes[0]):
+            with in_dtype(self.function, dtype or self.dtypes[0]), _one_thread(self.function):
                 yield self
         finally:
             for module, mode in modes:
@@ -167,6 +167,21 @@ class Subject:
                 errors.append(f"it returned {type(y).__name__}")
         reason = errors[-1 if "torch" in sys.modules else 0]
         raise CannotCheck(f"{self.name} cannot be called on sets of shape {(2, 3, self.d_in)}: {reason}{self._advice}")
+
+
+@contextlib.contextmanager
+def _one_thread(function: Any) -> Iterator[None]:
+    """PyTorch in one thread: for sets as small as these, its threads would only wait for each other."""
+    torch = getattr(function, "torch", None)
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _probe(d: int, dtype: str) -> np.ndarray:

@@ -56,7 +56,8 @@ def compare(
         if found.any() and not (exact and np.array_equal(a, b, equal_nan=True)):
             place = tuple(int(i) for i in np.argwhere(found)[0])
             text = f"{what}: {label} is {y[place]}"
-            raise Violation(text, X, mask, values, order, place, hint=hint or "not finite")
+            ordinary = y is a  # the first is of ordinary sets, the second may have had nan for padding
+            raise Violation(text, X, mask, values, order, place, hint="not finite" if ordinary or not hint else hint)
     difference = np.where(_expanded(where, a), np.abs(a - b), 0.0)
     bound = np.zeros_like(difference) if exact else tolerance.allowed(a, X.shape[1], a.dtype) + 0 * difference
     if (difference > bound).any() and again is not None and not exact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +54,7 @@ class Zoo:
 
 def _spaced(name: str) -> str:
     """CamelCase as words."""
-    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
 
 
 def present(mask: Any, X: Any) -> np.ndarray:

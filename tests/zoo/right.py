@@ -120,7 +120,7 @@ class SoftMaximum(Module):
 
     def forward(self, X: Any, mask: Any = None) -> Tensor:
         keep = present(mask, X)
-        H = where(keep[..., None], self.phi(X, mask), -30.0)
+        H = where(keep[..., None], self.phi(X, mask), -1e4)  # e^(−1e4) is 0
         size = np.log1p(keep.sum(axis=1, keepdims=True)).astype(H.dtype)
         floor = np.full((len(keep), 1, D), -30.0, dtype=H.dtype)
         return self.rho(concatenate([logsumexp(concatenate([H, floor], axis=1), axis=1), size], axis=-1))
