@@ -37,15 +37,19 @@ from minisets.testing.api import (
     check_set_function,
 )
 from minisets.testing.checks import Result, SetFunctionError
+from minisets.testing.properties import Options
 from minisets.testing.report import PropertyError
 from minisets.testing.strategies import masks, permutations, ragged_sets, sets
+from minisets.testing.subject import Subject
 from minisets.testing.violation import CannotCheck
 
 __all__ = [
     "CannotCheck",
+    "Options",
     "PropertyError",
     "Result",
     "SetFunctionError",
+    "Subject",
     "check_against",
     "check_batch_independence",
     "check_dtype",

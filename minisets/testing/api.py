@@ -8,6 +8,7 @@ All take the same settings by keyword:
     examples    the number of examples to draw, and seed, for others of them
     batch       the least and the largest number of sets in a batch, and sizes, of elements in a set
     sample      (rng, shape) -> values of the elements, if not normal ones: rng.uniform(size=shape), for example
+    magnitude   the size of large elements, for which outputs must be finite; 1 for a network that ends in exp
     finite      padding holds finite numbers only, not nan and inf
     exact       not a bit may change with what padding holds, and outputs of masked elements are 0, as in minisets
 """

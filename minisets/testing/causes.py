@@ -64,7 +64,8 @@ FOUND = {
               "along the wrong axis."),
         Cause("nothing to average", "0/0: a mean of no elements, or a softmax over no keys, −∞ − (−∞)."),
         Cause("a maximum of no elements", "It is −∞; choose what an empty set should give, such as 0."),
-        Cause("gradient into padding", "A derivative forgets the mask: values are masked after the op, not in its derivative."),
+        Cause("gradient into padding", "Padding takes part in the output, which check_padding tells, or else a derivative forgets "
+              "the mask."),
         Cause("nan in the backward pass", "where() hides a nan of the forward pass, but 0 · nan = nan in the backward pass: mask "
               "the input of the operation instead of its output."),
         Cause("derivative by position", "Outputs are right and gradients are not: a derivative that depends on the position."),
@@ -195,7 +196,7 @@ def _batch(lab: Laboratory, violation: Violation) -> str:
     on_sets = lab.dependence_of_sets()
     if not on_sets[~np.eye(3, dtype=bool)].any():
         return "the mask of another set"
-    if not on_sets.all():
+    if not on_sets.diagonal().all():
         return "sets mixed by a reshape"
     if lab.kind == "equivariant" and lab.n > 1 and not _dependence(lab)[~np.eye(lab.n, dtype=bool)].any():
         return "axes swapped"
@@ -219,7 +220,7 @@ def _padding(lab: Laboratory, violation: Violation) -> str:
     def padded(value: float, present: np.ndarray = mask) -> np.ndarray:
         return run(np.where(mask[..., None], X, value).astype(X.dtype), present)
 
-    def appended(count: int) -> np.ndarray:
+    def appended(count: int, real: np.ndarray = real) -> np.ndarray:
         Z = np.concatenate([real, np.zeros((1, count, X.shape[2]), X.dtype)], axis=1)
         y = lab.f(Z, np.arange(Z.shape[1])[None] < real.shape[1])
         return y[:, : real.shape[1]] if lab.kind == "equivariant" else y
@@ -237,7 +238,9 @@ def _padding(lab: Laboratory, violation: Violation) -> str:
             return "position dependence"
         return "max over padding" if lab.same(appended(1), appended(3)) else "padding is counted"
     largest = max(lab.differ(alone, large), lab.differ(alone, padded(-1e6)))
-    return "a constant instead of −∞" if lab.differ(alone, zero) < 1e-2 < largest else "padding leaks"
+    small = (real / max(1.0, np.abs(real).max(initial=0))).astype(X.dtype)
+    little = lab.differ(lab.f(small), appended(1, small)) < 1e-2
+    return "a constant instead of −∞" if little and largest > 1e-2 else "padding leaks"
 
 
 def _empty(lab: Laboratory, violation: Violation) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -111,7 +111,7 @@ class Result:
 
     def __str__(self) -> str:
         if self.skipped:
-            return f"{self.check:20} –       {self.skipped}"
+            return f"{self.check:20} skipped: {self.skipped}"
         verdict = f"FAILED  {self.error.cause.name}" if self.error else "ok"
         return f"{self.check:20} {verdict}"
 
@@ -126,9 +126,11 @@ class SetFunctionError(AssertionError):
         super().__init__("\n".join(parts[: len(results) + 1]) + "\n\n" + "\n\n".join(parts[len(results) + 1 :]))
 
 
-def examine(subject: Subject, kind: str, options: Options) -> Iterator[Result]:
-    """Run every check that applies to a function."""
+def examine(subject: Subject, kind: str, options: Options, only: Collection[str] | None = None) -> Iterator[Result]:
+    """Run every check that applies to a function, or only some."""
     for name in [kind, *(name for name in PROPERTIES if name not in KINDS)]:
+        if only and name not in only:
+            continue
         reason = not_applicable(subject, name)
         start, error = time.perf_counter(), None
         if not reason:

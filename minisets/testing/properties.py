@@ -48,6 +48,7 @@ class Options:
     batch: Range = BATCH  # the least and the largest number of sets in a batch
     sizes: Range = SIZES  # and of elements in a set
     sample: Sample = normal  # (rng, shape) -> values of the elements
+    magnitude: float = 1e4  # the size of large elements, for which outputs must be finite
     finite: bool = False  # padding holds finite numbers only, never nan or inf
     exact: bool = False  # padding changes not a bit, and its outputs and gradients are exactly 0
 
@@ -214,29 +215,33 @@ def _require_finite(what: str, y: np.ndarray, X: np.ndarray, mask: np.ndarray | 
 
 # ---- precision
 
-MAGNITUDES = (1.0, 1e-6, 100.0)  # the most ordinary first, as examples shrink towards it
-
 
 def dtype(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
-    """Each dtype stays itself, float32 agrees with float64, and elements of about 1e-6 or 100 give finite outputs."""
+    """Each dtype stays itself, float32 agrees with float64, and small or large elements give finite outputs."""
     X, mask = draw_sets(draw, subject, options)
-    magnitude = draw(st.sampled_from(MAGNITUDES))
-    X = X * magnitude
-    outputs: dict[str, np.ndarray] = {}
-    for name in subject.dtypes:
-        with subject.prepared(name):
-            Z = X.astype("float32").astype(name)  # the same numbers in both
-            y = outputs[name] = subject(Z, mask)
-            if y.dtype != name and y.dtype.kind == "f":
-                raise Violation(f"{name} sets give a {y.dtype} output", Z, mask, {"f(X)": y}, hint="dtype")
-            used = y[mask] if mask is not None and kind == "equivariant" else y
-            if not np.isfinite(used).all():
-                what = f"finite {name} sets give {used[~np.isfinite(used)][0]}"
-                raise Violation(what, Z, mask, {"f(X)": y}, hint="overflow")
-    if len(outputs) == 2 and magnitude == 1:  # beside a bias of 1, elements of 1e-6 have no digits left in float32
-        Z = X.astype("float32")
-        values = {"in float32": outputs["float32"], "in float64": outputs["float64"].astype("float32")}
-        with subject.prepared("float32"):
-            where = mask if kind == "equivariant" else None
-            what = "float32 and float64 disagree beyond rounding"
-            compare(what, values, Z, mask, where=where, again=lambda Z: subject(Z, mask), hint="precision")
+    where = mask if kind == "equivariant" else None
+    for magnitude in (1.0, 1e-6, options.magnitude):
+        outputs: dict[str, np.ndarray] = {}
+        Z = (X * magnitude).astype("float32")  # the same numbers in both
+        for name in subject.dtypes:
+            with subject.prepared(name):
+                outputs[name] = _in_its_dtype(subject, Z.astype(name), mask, where)
+        if len(outputs) == 2 and magnitude == 1:  # beside a bias of 1, elements of 1e-6 have no digits left in float32
+            values = {"in float32": outputs["float32"], "in float64": outputs["float64"].astype("float32")}
+            with subject.prepared("float32"):
+                what = "float32 and float64 disagree beyond rounding"
+                compare(what, values, Z, mask, where=where, again=lambda Z: subject(Z, mask), hint="precision")
+
+
+def _in_its_dtype(
+    subject: Subject, X: np.ndarray, mask: np.ndarray | None, where: np.ndarray | None
+) -> np.ndarray:
+    """The output, if it has the dtype of X and is finite."""
+    y = subject(X, mask)
+    if y.dtype != X.dtype and y.dtype.kind == "f":
+        raise Violation(f"{X.dtype} sets give a {y.dtype} output", X, mask, {"f(X)": y}, hint="dtype")
+    used = y if where is None else y[where]
+    if not np.isfinite(used).all():
+        what = f"finite {X.dtype} sets give {used[~np.isfinite(used)][0]}"
+        raise Violation(what, X, mask, {"f(X)": y}, hint="overflow")
+    return y

@@ -76,11 +76,9 @@ def repeated_elements(draw: Any, X: np.ndarray) -> np.ndarray:
     B, n, d = X.shape
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = np.take_along_axis(X, rng.integers(0, max(1, (n + 1) // 2), size=(B, n, 1)), axis=1) if n else X
-    tied = rng.random(d) < draw(st.sampled_from([0.0, 0.5]))
-    others = draw(st.booleans())
-    if others and n:
-        changed = rng.random((B, n, 1)) < 0.5
-        X = np.where(changed & ~tied, rng.normal(size=X.shape).round(2), X)
+    if n and draw(st.booleans()):  # elements that differ in some features only
+        tied = np.arange(d) < (d + 1) // 2
+        X = np.where(rng.permutation(tied), X, rng.normal(size=X.shape).round(2))
     return X
 
 

@@ -57,7 +57,7 @@ class Subject:
 
     @property
     def _advice(self) -> str:
-        return "" if self.mask_name else "; if its elements have another width, pass d_in"
+        return "; pass d_in if its elements have another width"
 
     @property
     def takes_mask(self) -> bool:

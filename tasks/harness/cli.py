@@ -9,6 +9,7 @@ minisets figure clustering                      the figures of the runs so far
 minisets data list                              the data sets: which are here, fetch, check
 minisets bench                                  how long training steps take
 minisets selftest --device cuda                 whether everything is right on this machine
+minisets check mypackage.net:build --kind invariant     whether a network of your own is a function of sets
 
 An experiment of your own is named by its module and attribute: minisets train mypackage.median:EXPERIMENT
 """
@@ -46,6 +47,7 @@ COMMANDS = {
     "data": "list, fetch or check data sets",
     "bench": "time training steps, beside PyTorch where it is installed",
     "selftest": "check every kernel, op and block on this machine's CPU or GPU",
+    "check": "check a set network of your own: symmetry, masks, gradients",
 }
 
 

@@ -54,7 +54,8 @@ class Zoo:
 
 def _spaced(name: str) -> str:
     """CamelCase as words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).split()
+    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words)
 
 
 def present(mask: Any, X: Any) -> np.ndarray:
