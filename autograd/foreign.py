@@ -110,7 +110,9 @@ class TorchFunction(Foreign):
             if y.requires_grad:
                 sent = self.torch.autograd.grad(y, wanted, self._tensor(g), allow_unused=True)
             found = iter(sent)
-            return [_array(next(found), leaf) if needed else None for leaf, needed in zip(leaves, needs_grad, strict=True)]
+            return [
+                _array(next(found), leaf) if needed else None for leaf, needed in zip(leaves, needs_grad, strict=True)
+            ]
 
         return y.detach().cpu().numpy(), pull
 
@@ -149,15 +151,23 @@ class JaxFunction(Foreign):
         dtype = inputs[0].dtype if inputs else np.dtype("float32")
         if dtype == np.float64 and not jax.config.jax_enable_x64:
             raise TypeError("JAX computes in float32 unless jax.config.update('jax_enable_x64', True) is called first")
-        y, vjp = jax.vjp(function, *inputs)
-        return np.asarray(y), lambda g: [np.asarray(gx) for gx in vjp(jax.numpy.asarray(g, dtype=y.dtype))]
+        with jax.disable_jit():  # op by op: to compile the whole for every new shape would take far longer
+            y, vjp = jax.vjp(function, *inputs)
+
+        def pull(g: Any) -> Sequence[Any]:
+            with jax.disable_jit():
+                return [np.asarray(gx) for gx in vjp(jax.numpy.asarray(g, dtype=y.dtype))]
+
+        return np.asarray(y), pull
 
 
 def _first(output: Any, kind: type) -> Any:
     """The output, or the first of several."""
     found = [y for y in (output if isinstance(output, list | tuple) else [output]) if isinstance(y, kind)]
     if not found:
-        raise TypeError(f"expected a function that returns {kind.__module__}.{kind.__name__}, given {type(output).__name__}")
+        raise TypeError(
+            f"expected a function that returns {kind.__module__}.{kind.__name__}, given {type(output).__name__}"
+        )
     return found[0]
 
 

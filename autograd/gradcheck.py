@@ -33,8 +33,7 @@ A mistake in the derivative remains.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +41,9 @@ import numpy as np
 
 from autograd import backend, foreign
 from autograd.backend import Array
+from autograd.inspection import gradients, in_dtype
 from autograd.ops.shape import concatenate
-from autograd.tape import Tensor, _newest_first
+from autograd.tape import Tensor
 
 STEP = 1e-5
 LADDERS = (  # factors of STEP, tried in this order
@@ -132,7 +132,9 @@ def _error(
         return 0.0
     if kink:
         raise KinkError(f"the gradient of {name}, of shape {x.shape}: the function has a kink at this point, {kink}")
-    reason = "a derivative is wrong" if _repeats(output, y.data) else "the function computes something else on each call"
+    reason = (
+        "a derivative is wrong" if _repeats(output, y.data) else "the function computes something else on each call"
+    )
     error = abs(found.slope - found.analytic) / max(abs(found.slope), found.terms)
     raise GradientError(
         f"the gradient of {name}, of shape {x.shape}, is off: ⟨u, J v⟩ = {found.slope:.8g} by central differences, "
@@ -226,45 +228,6 @@ def _gradient(y: Tensor, x: Tensor, u: Array) -> Array:
     """Jᵀu; 0 if x receives no gradient."""
     found = gradients(y, u).get(x)
     return backend.array_module(x.data).zeros_like(x.data) if found is None else found
-
-
-def gradients(y: Tensor, u: Array) -> dict[Tensor, Array]:
-    """Jᵀu for every leaf: backward from y with u as the seed.  The grad of all Tensors is kept."""
-    nodes = _newest_first(y.node)
-    leaves = {parent: parent.grad for node in nodes for parent in node.parents if isinstance(parent, Tensor)}
-    try:
-        for leaf in leaves:
-            leaf.grad = None
-        if nodes:
-            y.backward(u)
-        return {leaf: leaf.grad for leaf in leaves if leaf.grad is not None}
-    finally:
-        for leaf, grad in leaves.items():
-            leaf.grad = grad
-
-
-@contextmanager
-def in_dtype(module: Any, dtype: str) -> Iterator[tuple[dict[str, Tensor], Callable[[], None]]]:
-    """A Module's parameters in a dtype, and a function that resets its random generators; restored at the end."""
-    if not hasattr(module, "named_tensors"):  # a plain function
-        yield {}, lambda: None
-        return
-    tensors = [t for _, t in module.named_tensors()]
-    before = [t.data for t in tensors]
-    generators = [(g, g.bit_generator.state) for _, g in module.named_generators()]
-
-    def rewind() -> None:
-        for generator, state in generators:
-            generator.bit_generator.state = state
-
-    try:
-        for t in tensors:
-            t.data = t.data.astype(dtype) if t.dtype.kind == "f" else t.data.copy()
-        yield dict(module.named_parameters()), rewind
-    finally:
-        rewind()
-        for t, data in zip(tensors, before, strict=True):
-            t.data = data
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------

@@ -76,7 +76,9 @@ def _foreign(name: str, given: argparse.Namespace) -> tuple[str, Any, tuple[Any,
         parameters = inspect.signature(getattr(function, "forward", function)).parameters.values()
     except ValueError:
         raise NotFound(f"{name} does not say what its parameters are; wrap it in a function of Python") from None
-    required = [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [
+        p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     shapes = given.shape or [(3, 4)] * max(len(required), 1)
     if len(shapes) < len(required):
         raise NotFound(f"{name} takes {len(required)} inputs ({', '.join(required)}); give --shape for each of them")

@@ -101,7 +101,10 @@ def _sides(point: Point, part: np.ndarray) -> tuple[float, float]:
         below = (point.y - point.moved(-step * v)) / step
         bends.append((above, below))
     (above, below), (nearer_above, nearer_below) = bends
-    bend, nearer = float(abs(point.u * (above - below)).sum()), float(abs(point.u * (nearer_above - nearer_below)).sum())
+    bend, nearer = (
+        float(abs(point.u * (above - below)).sum()),
+        float(abs(point.u * (nearer_above - nearer_below)).sum()),
+    )
     slope = max(float(abs(point.u * above).sum()), float(abs(point.u * below).sum()))
     if not (bend > 1e-3 * slope and nearer > 0.6 * bend):  # where f is smooth, a quarter of the bend would remain
         return 0.0, 0.0
@@ -115,10 +118,9 @@ def _pattern(point: Point, kinks: list[Kink]) -> str:
     ops = [name for name in WITH_KINKS if name in _ops(point)]
     inside = f" (its graph has {', '.join(ops)})" if ops else ""
     tied = [kink for kink in kinks if kink.value == first.value]
-    if len(tied) > 1 and first.value != 0 and _smooth_together(point, tied):
-        return f"as a maximum with ties has: elements {', '.join(str(list(k.index)) for k in tied)} = {first.value:g}{inside}"
     if len(tied) > 1 and _smooth_together(point, tied):
-        return f"as a maximum with ties has: elements {', '.join(str(list(k.index)) for k in tied)} = 0{inside}"
+        places = ", ".join(str(list(kink.index)) for kink in tied)
+        return f"as a maximum with ties has: elements {places} = {first.value:g}{inside}"
     small, large = sorted((abs(first.left), abs(first.right)))
     if small <= 1e-4 * large:
         return f"as relu at 0 has, flat on one side: {where}{inside}"

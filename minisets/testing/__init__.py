@@ -6,8 +6,8 @@
 net is a Module of minisets, a PyTorch module, or a function of Tensors, of arrays, of PyTorch's tensors or of JAX's
 arrays.  It is called as net(X) with sets X (B, n, d), and as net(X, mask) if it has a parameter for a mask (B, n), True
 where an element is present; where the parameter's name says padding, as PyTorch's key_padding_mask, True where it is
-not.  Each check draws sets with Hypothesis, shrinks the first that fails, and raises an AssertionError with the smallest
-counterexample and the usual mistake that it looks like.  Nothing of the network is changed.
+not.  Each check draws sets with Hypothesis, shrinks the first that fails, and raises an AssertionError with the
+smallest counterexample and the usual mistake that it looks like.  Nothing of the network is changed.
 
 docs/testing.md is the chapter on it; tolerance.py says how nearly equal is equal.
 """
@@ -20,7 +20,8 @@ except ModuleNotFoundError as _error:
     if _error.name != "hypothesis":
         raise
     raise ModuleNotFoundError(
-        "minisets.testing draws sets with Hypothesis, which is not installed: pip install 'minisets[test]'", name="hypothesis"
+        "minisets.testing draws sets with Hypothesis, which is not installed: pip install 'minisets[test]'",
+        name="hypothesis",
     ) from None
 
 from minisets.testing.api import (

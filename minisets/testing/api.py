@@ -3,7 +3,8 @@
 All take the same settings by keyword:
 
     d_in        the width of the elements; found in the network's first layer if it is not given
-    mask        "present" or "padding": what True means in f's mask; "auto" decides by the parameter's name; None: no mask
+    mask        what True means in f's mask: "present" or "padding"; "auto" decides by its name; None: f gets no mask
+    dtype       "float32" or "float64"; float64 if it is not given and f can compute in it
     training    check in training mode; otherwise in evaluation mode, whatever mode the network is in
     examples    the number of examples to draw, and seed, for others of them
     batch       the least and the largest number of sets in a batch, and sizes, of elements in a set
@@ -16,6 +17,8 @@ All take the same settings by keyword:
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from minisets.testing.checks import KINDS, Result, SetFunctionError, examine, fail, require_applicable, run, search
 from minisets.testing.properties import Draw, Options, draw_sets, present
@@ -34,7 +37,7 @@ def check_equivariant(f: Any, **settings: Any) -> None:
 
 
 def check_padding(f: Any, kind: str = "invariant", **settings: Any) -> None:
-    """f(X, mask) is what f gives for the unmasked elements alone, whatever the masked ones hold, nan and inf included."""
+    """f(X, mask) is what f gives for the unmasked elements alone, whatever the masked ones hold, even nan and inf."""
     _check("padding", f, kind, settings)
 
 
@@ -79,7 +82,7 @@ def check_set_function(f: Any, kind: str, **settings: Any) -> list[Result]:
 
 
 def check_against(f: Any, reference: Any, kind: str = "invariant", **settings: Any) -> None:
-    """f computes what a reference does: properties hold for many wrong functions, too."""
+    """f and its gradient are those of a reference: properties hold for many wrong functions, too."""
     __tracebackhide__ = True
     subject, options = _prepare(f, kind, settings)
     expected = Subject(reference, d_in=subject.d_in)
@@ -90,6 +93,16 @@ def check_against(f: Any, reference: Any, kind: str = "invariant", **settings: A
         where = present(X, mask) if kind == "equivariant" else None
         what = "the output is not that of the reference"
         compare(what, values, X, mask, where=where, again=lambda Z: subject(Z, mask), hint="reference")
+        if subject.differentiable and expected.differentiable:
+            u = np.random.default_rng(options.seed).normal(size=values["f(X)"].shape)
+            values = {
+                "gradient of X": subject.gradients(X, mask, u).X,
+                "by the reference": expected.gradients(X, mask, u).X,
+            }
+            again = lambda Z: subject.gradients(Z, mask, u).X  # noqa: E731
+            compare(
+                "the gradient is not that of the reference", values, X, mask, where=where, again=again, hint="reference"
+            )
 
     try:
         with subject.prepared(), expected.prepared(subject.dtypes[0]):
@@ -110,5 +123,5 @@ def _prepare(f: Any, kind: str, settings: dict[str, Any]) -> tuple[Subject, Opti
         raise ValueError(f"kind must be 'invariant' or 'equivariant', given {kind!r}")
     if isinstance(f, Subject):
         return f, Options(**settings)
-    about = {name: settings.pop(name) for name in ("d_in", "mask", "training") if name in settings}
+    about = {name: settings.pop(name) for name in ("d_in", "mask", "training", "dtype") if name in settings}
     return Subject(f, **about), Options(**settings)

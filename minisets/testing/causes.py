@@ -1,20 +1,8 @@
-"""Which mistake does it look like?  A guess from a few experiments on sets made for the purpose.
-
-A violated property says that something is wrong; what it is shows in how the function behaves otherwise.  Padding that
-changes the output, for example, may be there because the mask is ignored (then a mask of True gives the same), because
-it is inverted (then the inverse mask gives the right output), or because zeros are still counted (then the number of
-masked elements matters, but not what they hold).
-"""
+"""The usual mistakes, by name, each with a sentence or two on what it looks like and what to do."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-
-from minisets.testing.properties import Options
-from minisets.testing.subject import Subject
-from minisets.testing.violation import Violation
 
 
 @dataclass(frozen=True)
@@ -26,246 +14,86 @@ class Cause:
         return f"{self.name}. {self.text}"
 
 
-FOUND = {
-    cause.name: cause
-    for cause in (
-        Cause("random outputs", "Two calls with the same sets differ: dropout at evaluation, or sampling."),
-        Cause("state", "Calls change later calls: running statistics that evaluation updates, or a cache."),
-        Cause("modified in place", "f writes into the array that it was given; compute with a copy, or with where()."),
-        Cause("position dependence", "The same elements in other places give other outputs: a position embedding, a recurrent "
-              "or convolutional layer, elements flattened or reshaped into features."),
-        Cause("causal mask", "Position dependence: outputs depend on earlier elements only, as in a language model."),
-        Cause("the first element is special", "The others may be permuted freely: a CLS token, or an index [:, 0]."),
-        Cause("the last element is special", "The others may be permuted freely: a final state, or an index [:, -1]."),
-        Cause("ties broken by position", "Sets without equal values pass: a sort or an argmax keeps the given order of ties."),
-        Cause("low precision", "An order-dependent reduction beyond rounding: the outputs fit into {dtype}, although "
-              "the sets are {given}, so sums are accumulated there."),
-        Cause("order-dependent reduction", "The difference is small, but beyond rounding: sums in low precision, or an iteration "
-              "that stops early."),
-        Cause("wrong shape", "squeeze() also removes a batch of one set or a set of one element; name the axis to remove."),
-        Cause("pooled output", "The output is not a set of the same size: kind='invariant' may be meant."),
-        Cause("batch statistics", "Every set changes the outputs of the others: batch norm without running statistics, a mean, "
-              "maximum or softmax over axis 0."),
-        Cause("axes swapped", "Elements of a set do not see each other, but elements of different sets do: the batch was taken "
-              "for the set, as by PyTorch's attention without batch_first=True."),
-        Cause("sets mixed by a reshape", "The batch is mixed up: a set's output comes from other sets, as after a reshape that "
-              "exchanges the batch with another axis."),
-        Cause("the mask of another set", "Sets of one batch are fine alone: one set's mask is used for another."),
-        Cause("the mask is ignored", "A mask that hides nothing gives the same output."),
-        Cause("the mask is inverted", "The inverse mask gives the right output: True means present here, but padding in "
-              "PyTorch's key_padding_mask. Pass mask='padding' if this is how f is meant to be called."),
-        Cause("nan passes through", "Finite padding has no effect, nan or inf has: 0 · nan = nan. Replace masked elements with "
-              "where() or masked_fill() before computing with them; finite=True checks finite padding only."),
-        Cause("a constant instead of −∞", "Padding has little effect until it is large: masked scores get a finite penalty."),
-        Cause("max over padding", "One masked element changes the output, a second one does not: zeros take part in a maximum."),
-        Cause("padding is counted", "What masked elements hold has no effect, their number has: keys masked by multiplication "
-              "keep a score of 0 and the weight e⁰, or a mean or norm divides by the padded size."),
-        Cause("padding leaks", "What masked elements hold changes the output: the mask does not reach every layer, or is applied "
-              "along the wrong axis."),
-        Cause("nothing to average", "0/0: a mean of no elements, or a softmax over no keys, −∞ − (−∞)."),
-        Cause("a maximum of no elements", "It is −∞; choose what an empty set should give, such as 0."),
-        Cause("gradient into padding", "Padding takes part in the output, which check_padding tells, or else a derivative forgets "
-              "the mask."),
-        Cause("nan in the backward pass", "where() hides a nan of the forward pass, but 0 · nan = nan in the backward pass: mask "
-              "the input of the operation instead of its output."),
-        Cause("derivative by position", "Outputs are right and gradients are not: a derivative that depends on the position."),
-        Cause("no gradient", "detach(), .data, or a conversion to an array cuts the parameter off."),
-        Cause("plain tensor", "Make it a parameter, or a buffer if it is to be constant: as it is, no optimizer sees it, no "
-              "checkpoint has it, and it does not move to a device."),
-        Cause("dropout without effect", "Call the layer in forward()."),
-        Cause("overflow", "exp() of large numbers is inf, and inf / inf or inf − inf is nan: subtract the maximum first."),
-        Cause("cancellation", "A difference of nearly equal numbers is slightly negative or 0, and its root or inverse is nan."),
-        Cause("float32 inside", "The result has less precision than the sets: a constant or a cast in float32."),
-        Cause("float64 inside", "The result is wider than the sets: a constant in float64 promotes everything it meets."),
-        Cause("refused", "A valid set raises an error; if it is meant to, restrict sizes or pass sample."),
-        Cause("not finite", "An ordinary set gives nan or inf."),
-    )
-}  # fmt: skip
+TEXTS = {
+    "random outputs": "Two calls with the same sets differ: dropout at evaluation, or sampling.",
+    "state": "Calls change later calls: running statistics that evaluation updates, or a cache.",
+    "modified in place": "f writes into the array that it was given; compute with a copy, or with where().",
+    "position dependence": (
+        "The same elements in other places give other outputs: a position embedding, a recurrent or convolutional "
+        "layer, elements flattened or reshaped into features."
+    ),
+    "causal mask": "Position dependence: outputs depend on earlier elements only, as in a language model.",
+    "the first element is special": "The others may be permuted freely: a CLS token, or an index [:, 0].",
+    "the last element is special": "The others may be permuted freely: a final state, or an index [:, -1].",
+    "ties broken by position": "Sets without equal values pass: a sort or an argmax keeps the given order of ties.",
+    "low precision": (
+        "An order-dependent reduction beyond rounding: the outputs fit into {dtype}, although the sets are {given}, "
+        "so sums are accumulated there."
+    ),
+    "order-dependent reduction": (
+        "The difference is small, but beyond rounding: sums in low precision, or an iteration that stops early."
+    ),
+    "wrong shape": "squeeze() also removes a batch of one set or a set of one element; name the axis to remove.",
+    "pooled output": "The output is not a set of the same size: kind='invariant' may be meant.",
+    "batch statistics": (
+        "Every set changes the outputs of the others: batch norm without running statistics, a mean, maximum or "
+        "softmax over axis 0."
+    ),
+    "axes swapped": (
+        "Elements of a set do not see each other, but elements of different sets do: the batch was taken for the "
+        "set, as by PyTorch's attention without batch_first=True."
+    ),
+    "sets mixed by a reshape": (
+        "The batch is mixed up: a set's output comes from other sets, as after a reshape that exchanges the batch "
+        "with another axis."
+    ),
+    "the mask of another set": "Sets of one batch are fine alone: one set's mask is used for another.",
+    "the mask is ignored": "A mask that hides nothing gives the same output.",
+    "the mask is inverted": (
+        "The inverse mask gives the right output: True means present here, but padding in PyTorch's "
+        "key_padding_mask. Pass mask='padding' if this is how f is meant to be called."
+    ),
+    "nan passes through": (
+        "Finite padding has no effect, nan or inf has: 0 · nan = nan. Replace masked elements with where() or "
+        "masked_fill() before computing with them; finite=True checks finite padding only."
+    ),
+    "a constant instead of −∞": "Padding has little effect until it is large: masked scores get a finite penalty.",
+    "max over padding": "One masked element changes the output, a second one does not: zeros take part in a maximum.",
+    "padding is counted": (
+        "What masked elements hold has no effect, their number has: keys masked by multiplication keep a score of 0 "
+        "and the weight e⁰, or a mean or norm divides by the padded size."
+    ),
+    "padding leaks": (
+        "What masked elements hold changes the output: the mask does not reach every layer, or is applied along the "
+        "wrong axis."
+    ),
+    "nothing to average": "0/0: a mean of no elements, or a softmax over no keys, −∞ − (−∞).",
+    "a maximum of no elements": "It is −∞; choose what an empty set should give, such as 0.",
+    "gradient into padding": (
+        "Padding takes part in the output, which check_padding tells, or else a derivative forgets the mask."
+    ),
+    "nan in the backward pass": (
+        "where() hides a nan of the forward pass, but 0 · nan = nan in the backward pass: mask the input of the "
+        "operation instead of its output."
+    ),
+    "derivative by position": "If outputs are right and gradients are not: a derivative that depends on the position.",
+    "another gradient": (
+        "If the outputs of sets are right alone and in a batch, and gradients are not: a derivative that mixes sets, "
+        "or counts padding."
+    ),
+    "no gradient": "detach(), .data, or a conversion to an array cuts the parameter off.",
+    "plain tensor": (
+        "Make it a parameter, or a buffer if it is to be constant: as it is, no optimizer sees it, no checkpoint has "
+        "it, and it does not move to a device."
+    ),
+    "dropout without effect": "Call the layer in forward().",
+    "overflow": "exp() of large numbers is inf, and inf / inf or inf − inf is nan: subtract the maximum first.",
+    "cancellation": "A difference of nearly equal numbers is slightly negative or 0, and its root or inverse is nan.",
+    "float32 inside": "The result has less precision than the sets: a constant or a cast in float32.",
+    "float64 inside": "The result is wider than the sets: a constant in float64 promotes everything it meets.",
+    "refused": "A valid set raises an error; if it is meant to, restrict sizes or pass sample.",
+    "another function": "Its symmetries may be right, and its formula is not.",
+    "not finite": "An ordinary set gives nan or inf.",
+}
 
-
-def diagnose(subject: Subject, kind: str, options: Options, violation: Violation) -> Cause:
-    """The usual cause that a violation looks like."""
-    simple = {
-        "random": "random outputs", "state": "state", "in place": "modified in place", "shape": "wrong shape",
-        "not a set": "pooled output", "untrained": "no gradient", "plain tensor": "plain tensor", "raised": "refused",
-        "dropout": "dropout without effect",
-    }  # fmt: skip
-    if violation.hint in simple:
-        return FOUND[simple[violation.hint]]
-    search = {
-        "order": _order, "ties": _order, "batch": _batch, "garbage": _padding, "count": _padding,
-        "empty": _empty, "masked gradient": _gradient, "gradient": _gradient, "not finite": _not_finite, "overflow": _overflow, "dtype": _dtype, "precision": _dtype,
-    }  # fmt: skip
-    with subject.prepared():
-        try:
-            name = search.get(violation.hint, _order)(Laboratory(subject, kind, options), violation)
-        except Violation:  # an experiment on other sets failed in its own way
-            name = "position dependence" if violation.hint == "order" else "not finite"
-    cause = FOUND[name]
-    given = {"dtype": _fits(next(iter(violation.values.values()))), "given": violation.X.dtype}
-    return Cause(cause.name, cause.text.format(**given) if "{" in cause.text else cause.text)
-
-
-class Laboratory:
-    """Sets for experiments, and the comparison of outputs."""
-
-    def __init__(self, subject: Subject, kind: str, options: Options) -> None:
-        self.f, self.kind = subject, kind
-        self.n = min(max(7, options.sizes[0]), options.sizes[1])
-        self.rng = np.random.default_rng(options.seed)
-        self.sample = options.sample
-
-    def sets(self, B: int = 1, n: int | None = None) -> np.ndarray:
-        return self.sample(self.rng, (B, self.n if n is None else n, self.f.d_in)).astype(self.f.dtypes[0])
-
-    def differ(self, a: np.ndarray, b: np.ndarray) -> float:
-        """The largest difference, relative to the largest output; inf for nan or another shape."""
-        if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
-            return np.inf
-        return float(np.abs(a - b).max(initial=0) / max(np.abs(a).max(initial=0), 1e-300))
-
-    def same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        return self.differ(a, b) < 1e4 * np.finfo(a.dtype).eps
-
-    def dependence_of_sets(self) -> np.ndarray:
-        """Whose output (row) depends on whose elements (column), among three sets."""
-        X = self.sets(B=3)
-        y = self.f(X)
-        depends = np.zeros((3, 3), dtype=bool)
-        for j in range(3):
-            Z = X.copy()
-            Z[j] += self.sets()[0]
-            moved = self.f(Z)
-            depends[:, j] = [not self.same(y[i], moved[i]) for i in range(3)]
-        return depends
-
-    def sees_other_sets(self) -> bool:
-        return bool(self.dependence_of_sets()[~np.eye(3, dtype=bool)].any())
-
-    def permuted_alike(self, X: np.ndarray, order: list[int]) -> bool:
-        y, moved = self.f(X), self.f(X[:, order])
-        return self.same(y[:, order] if self.kind == "equivariant" else y, moved)
-
-
-def _order(lab: Laboratory, violation: Violation) -> str:
-    y = next(iter(violation.values.values()))
-    if _fits(y) and _fits(y) != y.dtype and np.isfinite(y).all():
-        return "low precision"
-    X, n = lab.sets(), lab.n
-    turned = [0, *range(2, n), 1]
-    if all(lab.permuted_alike(lab.sets(), list(lab.rng.permutation(n))) for _ in range(4)):  # one set, no ties
-        return _batch(lab, violation) if lab.sees_other_sets() else "ties broken by position"
-    if violation.place is not None:
-        a, b = list(violation.values.values())[:2]
-        if 0 < lab.differ(a, b) < 1e-5:
-            return "order-dependent reduction"
-    if n > 2 and lab.permuted_alike(X, turned) and lab.permuted_alike(lab.sets(), turned):
-        return "the first element is special"
-    turned = [*range(1, n - 1), 0, n - 1]
-    if n > 2 and lab.permuted_alike(X, turned) and lab.permuted_alike(lab.sets(), turned):
-        return "the last element is special"
-    if lab.kind == "equivariant" and n > 2:
-        sees = _dependence(lab)
-        if sees[np.tril_indices(n, -1)].all() and not sees[np.triu_indices(n, 1)].any():
-            return "causal mask"
-    return "position dependence"
-
-
-def _fits(y: np.ndarray) -> str | None:
-    """The narrowest dtype that holds an output exactly; None if it holds no fractions, which all dtypes do."""
-    if y.dtype.kind != "f" or not np.isfinite(y).all() or (y == np.round(y)).all():
-        return None
-    with np.errstate(all="ignore"):
-        return next(name for name in ("float16", "float32", "float64") if (y.astype(name).astype(y.dtype) == y).all())
-
-
-def _dependence(lab: Laboratory) -> np.ndarray:
-    """Which output (row) depends on which element (column) of one set."""
-    X = lab.sets()
-    y = lab.f(X)
-    sees = np.zeros((lab.n, lab.n), dtype=bool)
-    for j in range(lab.n):
-        Z = X.copy()
-        Z[:, j] += 1
-        moved = lab.f(Z)
-        sees[:, j] = [not lab.same(y[:, i], moved[:, i]) for i in range(lab.n)]
-    return sees
-
-
-def _batch(lab: Laboratory, violation: Violation) -> str:
-    on_sets = lab.dependence_of_sets()
-    if not on_sets[~np.eye(3, dtype=bool)].any():
-        return "the mask of another set"
-    if not on_sets.diagonal().all():
-        return "sets mixed by a reshape"
-    if lab.kind == "equivariant" and lab.n > 1 and not _dependence(lab)[~np.eye(lab.n, dtype=bool)].any():
-        return "axes swapped"
-    return "batch statistics"
-
-
-def _padding(lab: Laboratory, violation: Violation) -> str:
-    """Experiments on the set that failed, alone: its elements where they are, other things where it is masked."""
-    row = violation.place[0] if violation.place else 0
-    X, mask = violation.X[row : row + 1], violation.mask[row : row + 1] if violation.mask is not None else None
-    if mask is None or mask.all():  # more padding was appended
-        X = np.concatenate([X, np.zeros_like(X[:, :1])], axis=1)
-        mask = np.arange(X.shape[1])[None] < X.shape[1] - 1
-    real = X[mask][None]
-    alone = lab.f(real)
-
-    def run(X: np.ndarray, present: np.ndarray) -> np.ndarray:
-        y = lab.f(X, present)
-        return y[mask][None] if lab.kind == "equivariant" else y
-
-    def padded(value: float, present: np.ndarray = mask) -> np.ndarray:
-        return run(np.where(mask[..., None], X, value).astype(X.dtype), present)
-
-    def appended(count: int, real: np.ndarray = real) -> np.ndarray:
-        Z = np.concatenate([real, np.zeros((1, count, X.shape[2]), X.dtype)], axis=1)
-        y = lab.f(Z, np.arange(Z.shape[1])[None] < real.shape[1])
-        return y[:, : real.shape[1]] if lab.kind == "equivariant" else y
-
-    zero, one, large = padded(0.0), padded(2.0), padded(1e6)
-    if lab.same(zero, alone) and lab.same(one, alone) and lab.same(large, alone):
-        return "the mask of another set" if lab.same(padded(np.nan), alone) else "nan passes through"
-    if lab.same(one, padded(2.0, np.ones_like(mask))) and not lab.same(one, alone):
-        return "the mask is ignored"
-    others = run(np.where(mask[..., None], X[:, ::-1] + 1, X).astype(X.dtype), mask)
-    if lab.same(padded(2.0, ~mask), alone) or (lab.kind == "invariant" and lab.same(others, run(X, mask))):
-        return "the mask is inverted"
-    if lab.same(zero, one) and lab.same(zero, large):
-        if lab.same(appended(1), alone) and lab.same(appended(3), alone):
-            return "position dependence"
-        return "max over padding" if lab.same(appended(1), appended(3)) else "padding is counted"
-    largest = max(lab.differ(alone, large), lab.differ(alone, padded(-1e6)))
-    small = (real / max(1.0, np.abs(real).max(initial=0))).astype(X.dtype)
-    little = lab.differ(lab.f(small), appended(1, small)) < 1e-2
-    return "a constant instead of −∞" if little and largest > 1e-2 else "padding leaks"
-
-
-def _empty(lab: Laboratory, violation: Violation) -> str:
-    y = next(iter(violation.values.values()))
-    return "a maximum of no elements" if np.isinf(y).any() else "nothing to average"
-
-
-def _gradient(lab: Laboratory, violation: Violation) -> str:
-    if not all(np.isfinite(g).all() for g in violation.values.values()):
-        return "nan in the backward pass"
-    return "gradient into padding" if violation.hint == "masked gradient" else "derivative by position"
-
-
-def _not_finite(lab: Laboratory, violation: Violation) -> str:
-    """nan for an ordinary set: of a single element, or of equal ones?"""
-    return "cancellation" if np.isfinite(lab.f(lab.sets())).all() else "not finite"
-
-
-def _overflow(lab: Laboratory, violation: Violation) -> str:
-    largest = np.abs(violation.X).max(initial=0)
-    y = lab.f((violation.X / max(largest, 1)).astype(lab.f.dtypes[0]), violation.mask)
-    return "overflow" if largest > 10 and np.isfinite(y).all() else "cancellation"
-
-
-def _dtype(lab: Laboratory, violation: Violation) -> str:
-    if violation.hint == "precision":
-        return "order-dependent reduction"
-    return "float32 inside" if violation.X.dtype == np.float64 else "float64 inside"
+CAUSES = {name: Cause(name, text) for name, text in TEXTS.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
-from minisets.testing import gradients, properties
-from minisets.testing.causes import diagnose
+from minisets.testing import gradients, precision, properties
+from minisets.testing.diagnosis import diagnose
 from minisets.testing.properties import Options
 from minisets.testing.report import PropertyError
 from minisets.testing.subject import Subject
@@ -26,7 +27,7 @@ PROPERTIES: dict[str, Callable[..., None]] = {
     "batch_independence": properties.batch_independence,
     "empty_sets": properties.empty_sets,
     "duplicates": properties.duplicates,
-    "dtype": properties.dtype,
+    "dtype": precision.dtype,
     "gradients": gradients.gradients,
     "parameters": gradients.parameters,
 }
@@ -88,10 +89,16 @@ def require_steady(subject: Subject, options: Options) -> None:
     X, other = (options.sample(rng, (2, size, subject.d_in)).astype(subject.dtypes[0]) for _ in range(2))
     with subject.prepared():
         outputs = [subject(X) for _ in range(5)]
-        steps = [float(np.abs(b - a).max(initial=0)) for a, b in zip(outputs, outputs[1:], strict=False)]
-        settling = all(after < before for before, after in zip(steps, steps[1:], strict=False))
+        steps = [float(np.abs(b - a).max(initial=0)) for a, b in itertools.pairwise(outputs)]
+        settling = all(after < before for before, after in itertools.pairwise(steps))
         hint = "state" if settling else "random"
-        compare("the same sets give another output each time", {"f(X)": outputs[0], "f(X) again": outputs[1]}, X, None, hint=hint)
+        compare(
+            "the same sets give another output each time",
+            {"f(X)": outputs[0], "f(X) again": outputs[1]},
+            X,
+            None,
+            hint=hint,
+        )
         subject(other)
         values = {"f(X)": outputs[0], "f(X) after another call": subject(X)}
         compare("a call changes the next one", values, X, None, hint="state")

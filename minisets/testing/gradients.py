@@ -25,7 +25,9 @@ from minisets.testing.violation import Violation, compare
 
 def gradients(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
     X, mask = draw_sets(draw, subject, options)
-    fill = draw(st.sampled_from(options.garbage())) if draw(st.booleans()) else 0.0  # zeros are what most people pad with
+    fill = (
+        draw(st.sampled_from(options.garbage())) if draw(st.booleans()) else 0.0
+    )  # zeros are what most people pad with
     keep = present(X, mask)
     X = np.where(keep[..., None], X, fill).astype(X.dtype)
     u = np.random.default_rng(options.seed).normal(size=subject(X, mask).shape)
@@ -35,40 +37,74 @@ def gradients(subject: Subject, kind: str, options: Options, draw: Draw) -> None
     through = found.X[~keep]
     if not (np.isfinite(through).all() and (through == 0).all()):
         place = tuple(int(i) for i in np.argwhere(~keep[..., None] & (found.X != 0))[0])
-        what = "a masked element receives a gradient" if np.isfinite(through).all() else "the gradient of a masked element is nan"
+        what = (
+            "a masked element receives a gradient"
+            if np.isfinite(through).all()
+            else "the gradient of a masked element is nan"
+        )
         raise Violation(what, X, mask, {"gradient of X": found.X}, place=place, hint="masked gradient")
+    if fill:
+        zeros = subject.gradients(np.where(keep[..., None], X, 0).astype(X.dtype), mask, u)
+        what = "what masked elements hold changes the gradients"
+        labels = "with zeros where masked", f"with {fill:g} where masked"
+        _compare(what, labels, zeros, found, X, mask, exact=options.exact, hint="masked gradient")
     order = draw(permutations(*X.shape[:2]))
+    back = np.argsort(order, axis=1)
     moved_u = permuted(u, order) if kind == "equivariant" else u
     moved = subject.gradients(permuted(X, order), permuted(mask, order), moved_u)
-    _compare(subject, found, moved, X, mask, order, u)
+    again = lambda Z: _row(subject.gradients(Z, mask, u))  # noqa: E731
+    what = "the gradients change when elements are permuted"
+    labels = "for X", "for πX, and back"
+    moved = Gradients(moved.y, permuted(moved.X, back), moved.parameters)
+    _compare(what, labels, found, moved, X, mask, again=again, order=order)
+    what = "the gradients of sets alone are not those in the batch"
+    _compare(
+        what, ("of the batch", "of each set alone"), found, _alone(subject, kind, X, mask, u), X, mask, again=again
+    )
+
+
+def _alone(subject: Subject, kind: str, X: np.ndarray, mask: np.ndarray | None, u: np.ndarray) -> Gradients:
+    """The gradients of the unmasked elements of each set alone; those of the parameters are added up."""
+    keep, gX = present(X, mask), np.zeros_like(X)
+    total: dict[str, np.ndarray] = {}
+    for b in range(len(X)):
+        weights = u[b : b + 1, keep[b]] if kind == "equivariant" else u[b : b + 1]
+        alone = subject.gradients(X[b][keep[b]][None], None, weights)
+        gX[b][keep[b]] = alone.X[0]
+        total = {name: g + total.get(name, 0) for name, g in alone.parameters.items()}
+    return Gradients(u, gX, total)
+
+
+def _row(found: Gradients) -> np.ndarray:
+    """All gradients as one row, so that one scale serves all: one that is zero by nature is mere rounding."""
+    return np.concatenate([found.X.ravel(), *(g.ravel() for g in found.parameters.values())])[None]
 
 
 def _compare(
-    subject: Subject, found: Gradients, moved: Gradients, X: np.ndarray, mask: Any, order: np.ndarray, u: np.ndarray
+    what: str,
+    labels: tuple[str, str],
+    a: Gradients,
+    b: Gradients,
+    X: np.ndarray,
+    mask: Any,
+    *,
+    hint: str = "gradient",
+    **how: Any,
 ) -> None:
-    """The gradient of X is permuted as X is, and those of the parameters stay."""
-    keep = permuted(present(X, mask), order)
-    values = {"π gradient of X": permuted(found.X, order), "gradient of πX": moved.X}
-    what = "the gradient of X is not permuted as X is"
-    again = lambda Z: permuted(subject.gradients(Z, mask, u).X, order)  # noqa: E731
-    compare(what, values, X, mask, where=keep, again=again, order=order, hint="gradient")
-    # One scale for all parameters: a gradient that is zero by nature (a key's bias, under a softmax) is mere rounding.
-    names = sorted(found.parameters)
-    if names:
-        ends = np.cumsum([found.parameters[name].size for name in names])
-        values = {"for X": _flat(found, names), "for πX": _flat(moved, names)}
-        what = "the gradients of the parameters change when elements are permuted"
-        try:
-            flat = lambda Z: _flat(subject.gradients(Z, mask, u), names)  # noqa: E731
-            compare(what, values, X, mask, again=flat, order=order, hint="gradient")
-        except Violation as violation:
-            if violation.place is not None:
-                violation.notes.append(f"parameter {names[int(np.searchsorted(ends, violation.place[1], 'right'))]}")
-            raise
-
-
-def _flat(found: Gradients, names: list[str]) -> np.ndarray:
-    return np.concatenate([np.asarray(found.parameters.get(name, 0.0)).ravel() for name in names])[None]
+    """Compare all gradients; a Violation shows those of X, or of the parameter that differs."""
+    try:
+        compare(what, dict(zip(labels, (_row(a), _row(b)), strict=True)), X, mask, hint=hint, **how)
+    except Violation as violation:
+        place, parts = 0 if violation.place is None else violation.place[1], {"X": a.X} | a.parameters
+        ends = np.cumsum([g.size for g in parts.values()])
+        index = int(np.searchsorted(ends, place, side="right"))
+        name, g = list(parts.items())[index]
+        place -= int(ends[index]) - g.size
+        values = [part.X if name == "X" else part.parameters[name] for part in (a, b)]
+        violation.what = f"{violation.what}: that of {name}"
+        violation.values = dict(zip(labels, values, strict=True))
+        violation.place = tuple(int(i) for i in np.unravel_index(place, g.shape))
+        raise
 
 
 # ---- parameters
@@ -113,7 +149,7 @@ def _matters(subject: Subject, p: Any, X: np.ndarray, y: np.ndarray) -> bool:
 
 
 def _plain_tensors(f: Any) -> Iterator[tuple[str, Any]]:
-    """Floating-point tensors of several elements in the attributes of a PyTorch module that PyTorch knows nothing of."""
+    """Floating-point tensors of several elements among the attributes of a PyTorch module, unknown to PyTorch."""
     for prefix, module in f.named_modules() if foreign.is_torch_module(f) else ():
         for name, value in vars(module).items():
             if hasattr(value, "is_floating_point") and value.is_floating_point() and value.numel() > 1:
@@ -123,7 +159,9 @@ def _plain_tensors(f: Any) -> Iterator[tuple[str, Any]]:
 def _dropouts(f: Any) -> Iterator[str]:
     """Dropout layers that would drop something."""
     for name, module in getattr(f, "named_modules", dict)() or ():
-        if "dropout" in type(module).__name__.lower() and isinstance(getattr(module, "p", None), float) and module.p > 0:
+        if (
+            "dropout" in type(module).__name__.lower()
+            and isinstance(getattr(module, "p", None), float)
+            and module.p > 0
+        ):
             yield f"{type(module).__name__} {name}".strip()
-
-

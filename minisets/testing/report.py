@@ -20,7 +20,6 @@ def describe(check: str, name: str, violation: Violation, cause: Cause) -> str:
     """The whole message."""
     X, mask, order = violation.X, violation.mask, violation.order
     lines = [f"{name} fails check_{check}: {violation.what}"]
-    lines += [f"  in {note}" for note in violation.notes]
     shown = {"X": X} | ({} if mask is None else {"mask": mask}) | ({} if order is None else {"π": order})
     shown |= {label: y for label, y in violation.values.items() if y is not X}
     width = max(map(len, shown))

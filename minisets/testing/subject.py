@@ -12,7 +12,6 @@ Modules say what they are; what a plain function takes is found by calling it.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,12 +21,10 @@ from typing import Any
 import numpy as np
 
 from autograd import Tensor, foreign
-from autograd.gradcheck import gradients, in_dtype
+from autograd.inspection import gradients, in_dtype
 from minisets.nn import Module
+from minisets.testing.signature import element_width, mask_parameter
 from minisets.testing.violation import CannotCheck, Violation
-
-PADDING_NAMES = ("pad", "src_key_padding_mask")
-WIDTHS = ("d_in", "in_features", "embed_dim", "input_size", "in_channels")
 
 
 @dataclass(frozen=True)
@@ -42,18 +39,30 @@ class Gradients:
 class Subject:
     """A set function: calling it with X (B, n, d) and a mask (B, n) returns an array."""
 
-    def __init__(self, f: Any, *, d_in: int | None = None, mask: str | None = "auto", training: bool = False) -> None:
+    def __init__(
+        self,
+        f: Any,
+        *,
+        d_in: int | None = None,
+        mask: str | None = "auto",
+        training: bool = False,
+        dtype: str | None = None,
+    ) -> None:
         if not callable(f) or isinstance(f, type):
-            raise CannotCheck(f"expected a network or a function on sets, given {f!r:.60}; a class has to be called first")
+            raise CannotCheck(
+                f"expected a network or a function on sets, given {f!r:.60}; a class has to be called first"
+            )
         self.original, self.training = f, training
+        self.leaves: dict[str, Tensor] | None = None
         self.name = type(f).__name__ if hasattr(f, "parameters") else getattr(f, "__name__", type(f).__name__)
-        self.mask_name, self.padding, self.needs_mask = _mask_parameter(f, mask)
-        self.d_in = d_in or _width(f) or 3
+        self.mask_name, self.padding, self.needs_mask = mask_parameter(f, mask)
+        self.d_in = d_in or element_width(f) or 3
         self.function, self.takes = self._adapt(f)
-        self.dtypes = [dtype for dtype in ("float64", "float32") if self._runs(dtype) is None]
+        asked = ("float64", "float32") if dtype is None else (dtype,)
+        self.dtypes = [name for name in asked if self._runs(name) is None]
         if not self.dtypes:
-            shape = (2, 3, self.d_in)
-            raise CannotCheck(f"{self.name} cannot be called on sets of shape {shape}: {self._runs('float32')}{self._advice}")
+            shape, reason = (2, 3, self.d_in), self._runs(asked[-1])
+            raise CannotCheck(f"{self.name} cannot be called on sets of shape {shape}: {reason}{self._advice}")
 
     @property
     def _advice(self) -> str:
@@ -88,10 +97,13 @@ class Subject:
             return y.numpy(), gradients(y, seed) if y.requires_grad else {}
 
         y, found = self._guarded(both, X, mask)
-        names = {id(x): name for name, x in self.parameters().items()}
-        parameters = {
-            names.get(id(x), f"parameter {i}"): np.asarray(g) for i, (x, g) in enumerate(found.items()) if x is not leaf
-        }
+        if (
+            self.leaves is None
+        ):  # a function may use parameters that it does not tell; those of the first call have names
+            others = set(found) - {leaf, *self.parameters().values()}
+            self.leaves = {f"parameter {i}": x for i, x in enumerate(x for x in found if x in others)}
+        named = self.parameters() | self.leaves
+        parameters = {name: np.asarray(found.get(x, np.zeros(x.shape, x.dtype))) for name, x in named.items()}
         return Gradients(_checked_shape(y, X, mask), found.get(leaf, np.zeros_like(X)), parameters)
 
     def _guarded(self, work: Callable[[], Any], X: np.ndarray, mask: np.ndarray | None) -> Any:
@@ -198,38 +210,8 @@ def _host(y: Any) -> np.ndarray:
 
 def _checked_shape(y: np.ndarray, X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
     if y.ndim == 0 or len(y) != len(X):
-        what = f"the output for {len(X)} sets of shape {X.shape[1:]} has shape {y.shape}: it does not start with {len(X)}"
+        what = (
+            f"the output for {len(X)} sets of shape {X.shape[1:]} has shape {y.shape}: it does not start with {len(X)}"
+        )
         raise Violation(what, X, mask, {"f(X)": y}, hint="shape")
     return y
-
-
-def _mask_parameter(f: Any, convention: str | None) -> tuple[str | None, bool, bool]:
-    """The name of f's parameter for a mask, whether True means padding there, and whether it is required."""
-    if convention is None:
-        return None, False, False
-    if convention not in ("auto", "present", "padding"):
-        raise ValueError(f"mask must be 'auto', 'present', 'padding' or None, given {convention!r}")
-    try:
-        parameters = inspect.signature(getattr(f, "forward", f)).parameters
-    except (TypeError, ValueError):
-        return None, False, False
-    names = [name for name in parameters if "mask" in name and name not in ("attn_mask", "src_mask", "return_mask")]
-    names.sort(key=lambda name: "pad" not in name)  # of several, the one that is about padding
-    required = [p.name for p in list(parameters.values())[1:] if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
-    name = next(iter(names + required), None)
-    if name is None and convention != "auto":
-        raise CannotCheck("mask was given, but the function has no parameter with 'mask' in its name")
-    padding = convention == "padding" or (convention == "auto" and name is not None and "pad" in name)
-    return name, padding, name is not None and parameters[name].default is inspect.Parameter.empty
-
-
-def _width(f: Any) -> int | None:
-    """The width of the elements that a network expects, if one of its layers says so."""
-    for module in getattr(f, "modules", list)():
-        for name in WIDTHS:
-            if isinstance(getattr(module, name, None), int):
-                return int(getattr(module, name))
-        weight = getattr(module, "weight", None)
-        if isinstance(module, Module) and isinstance(weight, Tensor) and weight.ndim == 2:
-            return int(weight.shape[0])
-    return None

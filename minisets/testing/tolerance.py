@@ -1,8 +1,8 @@
 """How nearly equal is equal?
 
 Two computations of one thing in different orders differ by rounding.  A sum of n terms, added up in another order,
-differs by at most about n eps times the size of its terms; a network is a few dozen such sums, one after the other, each
-of which passes on the error of its input.  How much it passes on is measured, not assumed:
+differs by at most about n eps times the size of its terms; a network is a few dozen such sums, one after the other,
+each of which passes on the error of its input.  How much it passes on is measured, not assumed:
 
     sensitivity  s = |f(X (1 + √eps σ)) − f(X)| / √eps          for random signs σ: what a relative error of 1 would do
     allowed        = 64 (n + 16) eps (|y| + s)                  |y| the largest output of the same set

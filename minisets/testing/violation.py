@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,7 +26,6 @@ class Violation(Exception):
     place: tuple[int, ...] | None = None  # where the values first differ
     allowed: float = 0.0
     hint: str = ""  # which kind of violation it is, for the search of a cause
-    notes: list[str] = field(default_factory=list)
 
 
 Values = dict[str, np.ndarray]  # two of them, by what they are

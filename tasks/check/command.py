@@ -45,7 +45,9 @@ def main(argv: list[str]) -> int:
         )
     except (testing.CannotCheck, ValueError) as error:
         raise UsageError(str(error)) from None
-    print(f"{given.name}: {subject.name}, {given.kind}, sets of width {subject.d_in}, {given.examples} examples a check")
+    print(
+        f"{given.name}: {subject.name}, {given.kind}, sets of width {subject.d_in}, {given.examples} examples a check"
+    )
     errors, count = [], 0
     for result in examine(subject, given.kind, options, given.only):
         print(f"{result.seconds:6.2f} s  {result}", flush=True)
@@ -62,7 +64,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("name", metavar="MODULE:NAME", help="a network, a function on sets, or what builds one")
     text = "equivariant: an output for each element, permuted with them; invariant: one output for the set"
     parser.add_argument("--kind", choices=("invariant", "equivariant"), required=True, help=text)
-    parser.add_argument("--d-in", type=reader(int), metavar="WIDTH", help="features of an element (default: as it says)")
+    parser.add_argument(
+        "--d-in", type=reader(int), metavar="WIDTH", help="features of an element (default: as it says)"
+    )
     text = "what True means in its mask (default: auto, by the parameter's name); none: call it without"
     parser.add_argument("--mask", choices=("auto", "present", "padding", "none"), default="auto", help=text)
     parser.add_argument("--only", action="append", metavar="CHECK", help="one check; may be repeated (default: all)")
@@ -100,7 +104,9 @@ def build(given: argparse.Namespace) -> Any:
     if not isinstance(found, type) and not required <= BUILT_FROM:
         return found  # a function on sets
     if required - BUILT_FROM:
-        raise UsageError(f"{given.name} needs {', '.join(sorted(required - BUILT_FROM))}; name a function that builds it")
+        raise UsageError(
+            f"{given.name} needs {', '.join(sorted(required - BUILT_FROM))}; name a function that builds it"
+        )
     if "d_in" in required and given.d_in is None:
         raise UsageError(f"{given.name} needs the width of the elements: --d-in")
     if "torch" in sys.modules:

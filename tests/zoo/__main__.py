@@ -75,7 +75,9 @@ class Verdict:
             return f"| {member.name} | {member.framework} | {member.text} | {count} |"
         named = f"{self.named}/{self.seeds}" if member.cause else "–"
         causes = ", ".join(self.causes)
-        return f"| {member.name} | {member.framework} | {member.text} | {member.violates} | {count} | {causes} | {named} |"
+        return (
+            f"| {member.name} | {member.framework} | {member.text} | {member.violates} | {count} | {causes} | {named} |"
+        )
 
 
 def verdict(member: Member, seeds: int) -> Verdict:
