@@ -85,7 +85,8 @@ def check_against(f: Any, reference: Any, kind: str = "invariant", **settings: A
     """f and its gradient are those of a reference: properties hold for many wrong functions, too."""
     __tracebackhide__ = True
     subject, options = _prepare(f, kind, settings)
-    expected = Subject(reference, d_in=subject.d_in)
+    expected = Subject(reference, d_in=subject.d_in, drawing=options)
+    subject.kind = expected.kind = kind
 
     def test(draw: Draw) -> None:
         X, mask = draw_sets(draw, subject, options)
@@ -124,4 +125,5 @@ def _prepare(f: Any, kind: str, settings: dict[str, Any]) -> tuple[Subject, Opti
     if isinstance(f, Subject):
         return f, Options(**settings)
     about = {name: settings.pop(name) for name in ("d_in", "mask", "training", "dtype") if name in settings}
-    return Subject(f, **about), Options(**settings)
+    options = Options(**settings)
+    return Subject(f, **about, drawing=options), options

@@ -35,7 +35,7 @@ PROPERTIES: dict[str, Callable[..., None]] = {
 
 def run(subject: Subject, name: str, kind: str, options: Options) -> None:
     """Raise PropertyError if an example of a property fails."""
-    test = PROPERTIES[name]
+    test, subject.kind = PROPERTIES[name], kind
     try:
         require_steady(subject, options)
         if name == "parameters":
@@ -85,8 +85,7 @@ def search(test: Callable[[Any], None], options: Options) -> None:
 def require_steady(subject: Subject, options: Options) -> None:
     """Raise a Violation if the same sets give another output each time, or after another call."""
     rng = np.random.default_rng(options.seed)
-    size = min(max(3, options.sizes[0]), options.sizes[1])
-    X, other = (options.sample(rng, (2, size, subject.d_in)).astype(subject.dtypes[0]) for _ in range(2))
+    X, other = (options.example(rng, subject.d_in).astype(subject.dtypes[0]) for _ in range(2))
     with subject.prepared():
         outputs = [subject(X) for _ in range(5)]
         steps = [float(np.abs(b - a).max(initial=0)) for a, b in itertools.pairwise(outputs)]

@@ -113,8 +113,7 @@ def _compare(
 def parameters(subject: Subject, kind: str, options: Options) -> None:
     """Raises a Violation for a parameter, a plain tensor or a dropout layer that cannot do its work."""
     rng = np.random.default_rng(options.seed)
-    size = min(max(4, options.sizes[0]), options.sizes[1])
-    X = options.sample(rng, (3, size, subject.d_in)).astype(subject.dtypes[0])
+    X = options.example(rng, subject.d_in, B=3, n=4).astype(subject.dtypes[0])
     with subject.prepared():
         y = subject(X)
         u = rng.normal(size=y.shape)

@@ -8,6 +8,7 @@ come from a seed: they need not be small to be understood, and drawing thousands
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,19 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         while len(np.unique(feature)) < len(feature):
             feature += rng.normal(size=feature.shape).round(2)
     return X
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """Which sets to draw."""
+
+    batch: Range = BATCH  # the least and the largest number of sets in a batch
+    sizes: Range = SIZES  # and of elements in a set
+    sample: Sample = normal  # (rng, shape) -> values of the elements
+
+    def example(self, rng: np.random.Generator, d: int, B: int = 2, n: int = 3) -> np.ndarray:
+        """B sets of n elements, or of as many as there may be."""
+        return np.asarray(self.sample(rng, (B, min(max(n, self.sizes[0]), self.sizes[1]), d)))
 
 
 @st.composite
@@ -71,14 +85,14 @@ def permutations(draw: Any, B: int, n: int) -> np.ndarray:
 
 
 @st.composite
-def repeated_elements(draw: Any, X: np.ndarray) -> np.ndarray:
+def repeated_elements(draw: Any, X: np.ndarray, sample: Sample = normal) -> np.ndarray:
     """X with elements repeated, and others that have features in common: ties."""
     B, n, d = X.shape
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = np.take_along_axis(X, rng.integers(0, max(1, (n + 1) // 2), size=(B, n, 1)), axis=1) if n else X
     if n and draw(st.booleans()):  # elements that differ in some features only
         tied = np.arange(d) < (d + 1) // 2
-        X = np.where(rng.permutation(tied), X, rng.normal(size=X.shape).round(2))
+        X = np.where(rng.permutation(tied), X, sample(rng, X.shape))
     return X
 
 

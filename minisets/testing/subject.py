@@ -24,6 +24,7 @@ from autograd import Tensor, foreign
 from autograd.inspection import gradients, in_dtype
 from minisets.nn import Module
 from minisets.testing.signature import element_width, mask_parameter
+from minisets.testing.strategies import Drawing
 from minisets.testing.violation import CannotCheck, Violation
 
 
@@ -47,6 +48,7 @@ class Subject:
         mask: str | None = "auto",
         training: bool = False,
         dtype: str | None = None,
+        drawing: Drawing | None = None,
     ) -> None:
         if not callable(f) or isinstance(f, type):
             raise CannotCheck(
@@ -54,6 +56,7 @@ class Subject:
             )
         self.original, self.training = f, training
         self.leaves: dict[str, Tensor] | None = None
+        self.drawing, self.kind = drawing or Drawing(), ""
         self.name = type(f).__name__ if hasattr(f, "parameters") else getattr(f, "__name__", type(f).__name__)
         self.mask_name, self.padding, self.needs_mask = mask_parameter(f, mask)
         self.d_in = d_in or element_width(f) or 3
@@ -61,7 +64,7 @@ class Subject:
         asked = ("float64", "float32") if dtype is None else (dtype,)
         self.dtypes = [name for name in asked if self._runs(name) is None]
         if not self.dtypes:
-            shape, reason = (2, 3, self.d_in), self._runs(asked[-1])
+            shape, reason = self._example("float32").shape, self._runs(asked[-1])
             raise CannotCheck(f"{self.name} cannot be called on sets of shape {shape}: {reason}{self._advice}")
 
     @property
@@ -85,7 +88,7 @@ class Subject:
         if not np.array_equal(given, X, equal_nan=True):
             changed = f"{self.name} changed its input"
             raise Violation(changed, X, mask, {"X before": X, "X after": given}, hint="in place")
-        return _checked_shape(y, X, mask)
+        return self._checked(y, X, mask)
 
     def gradients(self, X: np.ndarray, mask: np.ndarray | None, u: Any = None) -> Gradients:
         """The output and all gradients of ⟨u, f(X, mask)⟩; u may be a function of the output's shape."""
@@ -104,7 +107,17 @@ class Subject:
             self.leaves = {f"parameter {i}": x for i, x in enumerate(x for x in found if x in others)}
         named = self.parameters() | self.leaves
         parameters = {name: np.asarray(found.get(x, np.zeros(x.shape, x.dtype))) for name, x in named.items()}
-        return Gradients(_checked_shape(y, X, mask), found.get(leaf, np.zeros_like(X)), parameters)
+        return Gradients(self._checked(y, X, mask), found.get(leaf, np.zeros_like(X)), parameters)
+
+    def _checked(self, y: np.ndarray, X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        """The output, if it has a part for each set and, if f is to be equivariant, for each element."""
+        if y.ndim == 0 or len(y) != len(X):
+            what = f"the output for sets {X.shape} has shape {y.shape}, which does not start with {len(X)}"
+            raise Violation(what, X, mask, {"f(X)": y}, hint="shape")
+        if self.kind == "equivariant" and y.shape[1:2] != X.shape[1:2]:
+            what = f"an equivariant function has an output for each element, but sets {X.shape} gave {y.shape}"
+            raise Violation(what, X, mask, {"f(X)": y}, hint="not a set")
+        return y
 
     def _guarded(self, work: Callable[[], Any], X: np.ndarray, mask: np.ndarray | None) -> Any:
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -142,13 +155,16 @@ class Subject:
         """The trainable parameters by name, as far as f has told them."""
         return dict(self.function.named_parameters()) if hasattr(self.function, "named_parameters") else {}
 
+    def _example(self, dtype: str) -> np.ndarray:
+        return self.drawing.example(np.random.default_rng(0), self.d_in).astype(dtype)
+
     def _runs(self, dtype: str) -> str | None:
         """What goes wrong in a dtype; None if nothing does."""
         try:
             with self.prepared(dtype):
-                self(_probe(self.d_in, dtype))
+                self(self._example(dtype))
         except Violation as violation:
-            return violation.what
+            return violation.what if violation.hint == "raised" else None
         except TypeError as error:  # of in_dtype
             return str(error)
         return None
@@ -164,7 +180,7 @@ class Subject:
         for adapt, takes in ways:
             for dtype in ("float64", "float32"):
                 self.function, self.takes = adapt(f), takes
-                X = _probe(self.d_in, dtype)
+                X = self._example(dtype)
                 try:
                     with np.errstate(all="ignore"), warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -178,7 +194,9 @@ class Subject:
                     return foreign.JaxFunction(f), "tensors"
                 errors.append(f"it returned {type(y).__name__}")
         reason = errors[-1 if "torch" in sys.modules else 0]
-        raise CannotCheck(f"{self.name} cannot be called on sets of shape {(2, 3, self.d_in)}: {reason}{self._advice}")
+        raise CannotCheck(
+            f"{self.name} cannot be called on sets of shape {self._example('float32').shape}: {reason}{self._advice}"
+        )
 
 
 @contextlib.contextmanager
@@ -196,22 +214,9 @@ def _one_thread(function: Any) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _probe(d: int, dtype: str) -> np.ndarray:
-    return np.random.default_rng(0).normal(size=(2, 3, d)).astype(dtype)
-
-
 def _first(y: Any) -> Any:
     return y[0] if isinstance(y, list | tuple) else y
 
 
 def _host(y: Any) -> np.ndarray:
     return y.numpy() if isinstance(y, Tensor) else np.asarray(y)
-
-
-def _checked_shape(y: np.ndarray, X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-    if y.ndim == 0 or len(y) != len(X):
-        what = (
-            f"the output for {len(X)} sets of shape {X.shape[1:]} has shape {y.shape}: it does not start with {len(X)}"
-        )
-        raise Violation(what, X, mask, {"f(X)": y}, hint="shape")
-    return y

@@ -39,10 +39,10 @@ def main(argv: list[str]) -> int:
             raise UsageError(f"there is no check {name!r}; {hint(name, known, others)}")
     try:
         about = {"mask": None if given.mask == "none" else given.mask, "training": given.training}
-        subject = testing.Subject(build(given), d_in=given.d_in, **about)
         options = testing.Options(
             examples=given.examples, seed=given.seed, sizes=tuple(given.sizes), finite=given.finite_padding
         )
+        subject = testing.Subject(build(given), d_in=given.d_in, drawing=options, **about)
     except (testing.CannotCheck, ValueError) as error:
         raise UsageError(str(error)) from None
     print(

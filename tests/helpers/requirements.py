@@ -59,6 +59,8 @@ def missing() -> dict[str, Missing]:
         found["emulation"] = Missing("what only the emulation can show", "it does not run here", "make test-gpu")
     if importlib.util.find_spec("torch") is None:
         found["torch"] = Missing("parity with PyTorch", "torch is not installed", "pip install -e '.[torch]'")
+    if importlib.util.find_spec("jax") is None:
+        found["jax"] = Missing("checks of JAX functions", "jax is not installed", "pip install jax")
     if shutil.which("strace") is None:
         found["strace"] = Missing("faults at an exact system call", "strace is not installed", "make test-faults")
     if importlib.util.find_spec("mpi4py") is None or MPIEXEC is None:

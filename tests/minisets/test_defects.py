@@ -13,8 +13,7 @@ import minisets.attention
 import minisets.pooling
 from autograd import Tensor, attention, gaussian_mixture_log_likelihood, mean_pool, softmax
 from autograd.forms import plain_forms
-from minisets import ISAB, PMA, SAB, Multihead, build, pad
-from minisets.architectures import Network
+from minisets import ISAB, PMA, SAB, Multihead, build, testing
 from minisets.nn import Dropout, Module
 from minisets.optim import Adam
 
@@ -25,9 +24,9 @@ def generator() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def caught(check: Callable[[], None]) -> None:
+def caught(check: Callable[[], None], cause: str | None = None) -> None:
     """The check must fail, by an assertion and not by accident; mutants are made of the plain forms."""
-    with plain_forms(), pytest.raises(AssertionError):
+    with plain_forms(), pytest.raises(AssertionError, match=cause):
         check()
 
 
@@ -91,44 +90,27 @@ def test_heads_are_several_and_not_one_in_disguise(monkeypatch: Patch):
 # ---- masks
 
 
-def check_half_padded_sets() -> None:
-    rng = generator()
-    sab, small = SAB(3, 8, 2, rng=rng).astype("float64"), rng.normal(size=(3, 3))
-    X, mask = pad([small, rng.normal(size=(6, 3))])
-    np.testing.assert_allclose(sab(X, mask).data[0, :3], sab(small).data, rtol=1e-10)
-
-
 def test_logits_are_masked_and_not_only_keys_and_values(monkeypatch: Patch):
-    check_half_padded_sets()
+    sab = SAB(3, 8, 2, rng=generator())
+    testing.check_padding(sab, "equivariant")
 
     def zeroed(q, k, v, mask=None, scale=None):  # a logit of 0 has weight e⁰, not none
         present = 1.0 if mask is None else mask.reshape(len(mask), 1, -1, 1)
         return attention(q, k * present, v * present, scale=scale)
 
     monkeypatch.setattr(minisets.attention, "attention", zeroed)
-    caught(check_half_padded_sets)
-
-
-def check_pooling_ignores_padding() -> None:
-    net = build("rFF + Pooling", d_in=2, d_out=1, rng=generator()).astype("float64")
-    small = generator().normal(size=(2, 2))
-    X, mask = pad([small, np.ones((5, 2))])
-    np.testing.assert_allclose(net(X, mask).data[0], net(small).data, rtol=1e-10)
+    caught(lambda: testing.check_padding(sab, "equivariant"), "keys masked by multiplication")
 
 
 def test_pooling_minds_the_mask(monkeypatch: Patch):
-    check_pooling_ignores_padding()
+    net = build("rFF + Pooling", d_in=2, d_out=1, rng=generator())
+    testing.check_padding(net)
     monkeypatch.setattr(minisets.pooling, "mean_pool", lambda X, axis, mask: mean_pool(X, axis=axis))
-    caught(check_pooling_ignores_padding)
+    caught(lambda: testing.check_padding(net), "padding is counted")
 
 
 def check_empty_sets(label: str) -> None:
-    net = build(label, d_in=2, d_out=1, d=8, heads=2, rng=generator())
-    leaf = Tensor(np.ones((2, 3, 2), dtype="float32"), requires_grad=True)
-    y = net(leaf, np.array([[True, False, False], [False, False, False]]))
-    y.sum().backward()
-    assert np.isfinite(y.data).all() and np.isfinite(leaf.grad).all()
-    assert all(p.grad is None or np.isfinite(p.grad).all() for p in net.parameters())
+    testing.check_empty_sets(build(label, d_in=2, d_out=1, d=8, heads=2, rng=generator()), examples=8)
 
 
 def test_no_nan_on_an_empty_set(monkeypatch: Patch):
@@ -143,30 +125,22 @@ def test_no_nan_on_an_empty_set(monkeypatch: Patch):
         return (e / e.sum(axis=-1, keepdims=True)) @ v
 
     monkeypatch.setattr(minisets.attention, "attention", naive)
-    with np.errstate(invalid="ignore"):
-        caught(lambda: check_empty_sets("SAB + PMA"))
+    caught(lambda: check_empty_sets("SAB + PMA"), "softmax over no keys")
 
 
 # ---- dropout
 
 
 def check_dropout_acts() -> None:
+    """And at evaluation it does not: a check of anything would say that outputs are random."""
     net = build("ISAB (4) + PMA", task="point_cloud", d_in=3, d_out=4, d=8, heads=2, rng=generator())
-    X = generator().normal(size=(2, 5, 3))
-    assert (net(X).data != net(X).data).any()
-    np.testing.assert_array_equal(net.eval()(X).data, net(X).data)
+    testing.check_parameters(net)
 
 
 def test_dropout_is_applied_where_the_table_has_it(monkeypatch: Patch):
     check_dropout_acts()
-    forward = Network.forward
-
-    def without(self: Network, X, mask=None):
-        self.decoder = [layer for layer in self.decoder if not isinstance(layer, Dropout)]
-        return forward(self, X, mask)
-
-    monkeypatch.setattr(Network, "forward", without)
-    caught(check_dropout_acts)
+    monkeypatch.setattr(Dropout, "forward", lambda self, X: X)
+    caught(check_dropout_acts, "built, but not applied")
 
 
 # ---- the likelihood
