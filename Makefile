@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OLDEST := build/oldest
 comma  := ,
 
-.PHONY: help test test-faults test-gpu test-mpi test-plain test-oldest demo tables figures lint format clean
+.PHONY: help test test-faults test-gpu test-mpi test-plain test-oldest zoo demo tables figures lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## this list
@@ -22,6 +22,10 @@ test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU
 
 test-mpi: $(VENV)/.ready-mpi    ## install Open MPI and test sweeps and distributed training under mpiexec
 	$(BIN)/python -m pytest tests/mpi
+
+zoo: $(VENV)/.ready             ## twenty seeds of every wrong and right network of tests/zoo; updates docs/testing.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]' jax
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.zoo --seeds 20 --write
 
 test-plain: $(VENV)/.ready      ## the suite as if the folders of faster forms had been deleted
 	PYTHONPATH=tests/helpers/without_fast $(BIN)/python -m pytest -n auto

@@ -16,6 +16,8 @@ class NotFound(Exception):
 
 def locate(text: str, example: str = "name") -> Any:
     """The object named as module:attribute, with modules of the current folder found as python -m finds them."""
+    if not all(text.partition(":")) and not text.split(":")[0].endswith(".py"):
+        raise NotFound(f"{text!r} does not name an object; write module:{example}")
     module, attribute = import_named(text, example)
     try:
         found: Any = module
@@ -33,8 +35,6 @@ def import_named(text: str, example: str = "name") -> tuple[ModuleType, str]:
     if name.endswith(".py"):
         dotted = name.removesuffix(".py").strip("./").replace("/", ".")
         raise NotFound(f"{text!r} names a file; write its module instead: {dotted}:{attribute or example}")
-    if not name or not attribute:
-        raise NotFound(f"{text!r} does not name an object; write module:{example}")
     if os.getcwd() not in sys.path and "" not in sys.path:  # as python -m does
         sys.path.insert(0, os.getcwd())
     try:

@@ -19,6 +19,8 @@ from tests.faults import table
 from tests.helpers import double, requirements
 from tests.helpers.commandline import SHORT
 
+pytest_plugins = ["minisets.testing.plugin"]
+
 if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: there is no fast code to test
     collect_ignore = [
         "gpu",

@@ -56,6 +56,15 @@ def test_oldest_versions_are_named_for_all_that_the_suite_needs():
         assert numbers[0] <= numbers[1], f"{name} {installed} is older than the oldest allowed, {version}"
 
 
+def test_the_kit_needs_hypothesis_and_nothing_of_other_frameworks():
+    done = run("import minisets.testing", "hypothesis")
+    assert done.returncode == 1 and done.stderr.endswith(
+        "minisets.testing draws sets with Hypothesis, which is not installed: pip install 'minisets[test]'\n"
+    )
+    code = "import minisets.testing as t; t.check_invariant(lambda X: X.sum(axis=1), examples=2); print('checked')"
+    assert run(code, *EXTRA, "torch", "jax", "pytest").stdout == "checked\n"
+
+
 def test_distributed_training_says_what_is_missing():
     words = ["train", "max_regression", "--distributed", "--out", "/nonexistent/run"]
     done = run(f"from tasks.harness.cli import main; sys.exit(main({words}))", "mpi4py")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 
 from minisets.testing.causes import Cause
@@ -28,7 +30,9 @@ def describe(check: str, name: str, violation: Violation, cause: Cause) -> str:
         a, b = (float(y[violation.place]) for y in violation.values.values())
         apart = f", {abs(a - b):.2g} apart; rounding explains {violation.allowed:.1e}" if np.isfinite(a - b) else ""
         lines.append(f"  first difference at {list(violation.place)}: {a:.6g} and {b:.6g}{apart}")
-    return "\n".join([*lines, f"  looks like: {cause}"])
+    return "\n".join(
+        [*lines, textwrap.fill(f"looks like: {cause}", 110, initial_indent="  ", subsequent_indent="    ")]
+    )
 
 
 def _array(y: np.ndarray, indent: int) -> str:
