@@ -95,18 +95,12 @@ def _sides(point: Point, part: np.ndarray) -> tuple[float, float]:
     direction = np.zeros(point.x.size)
     direction[part] = weights[part] if part.size > 1 else 1.0
     v = point_array(direction.reshape(point.x.shape), point.x.data)
-    bends = []
-    for step in (STEP * point.size(v), STEP * point.size(v) / 4):
-        above = (point.moved(step * v) - point.y) / step  # per output: kinks of several may cancel in the sum
-        below = (point.y - point.moved(-step * v)) / step
-        bends.append((above, below))
-    (above, below), (nearer_above, nearer_below) = bends
-    bend, nearer = (
-        float(abs(point.u * (above - below)).sum()),
-        float(abs(point.u * (nearer_above - nearer_below)).sum()),
-    )
-    slope = max(float(abs(point.u * above).sum()), float(abs(point.u * below).sum()))
-    if not (bend > 1e-3 * slope and nearer > 0.6 * bend):  # where f is smooth, a quarter of the bend would remain
+    step = STEP * point.size(v)
+    above, below = (point.moved(step * v) - point.y) / step, (point.y - point.moved(-step * v)) / step
+    nearer = (point.moved(step / 4 * v) - 2 * point.y + point.moved(-step / 4 * v)) / (step / 4)
+    bend, slope = abs(above - below), abs(above) + abs(below)
+    # For each output apart, as kinks may cancel in a sum.  Where f is smooth, a quarter of the bend would remain.
+    if not ((bend > 1e-4 * slope) & (abs(nearer) > 0.6 * bend)).any():
         return 0.0, 0.0
     return float((point.u * below).sum()), float((point.u * above).sum())
 
