@@ -5,10 +5,10 @@ import contextlib
 import numpy as np
 import pytest
 
-import autograd
-from autograd import OPS, Tensor, cases, dropout, gradcheck, op, relu, softmax, squared_error
-from autograd.gradcheck import GradientError, KinkError, main
+from autograd import OPS, Tensor, dropout, gradcheck, op, relu, softmax, squared_error
+from autograd.gradcheck import GradientError, KinkError
 from minisets.nn import BatchNorm, Dropout, LayerNorm, Linear, Module, Sequential
+from tests.helpers.mutants import mutant
 
 rng = np.random.default_rng(0)
 check = gradcheck.gradcheck
@@ -98,24 +98,6 @@ VANISHING = {  # a function of Tensors with the gradient 0 at the point
 }
 
 
-def mutant(function, mistake):
-    """The function with a mistake in its derivative, which is added to every element (of the diagonal)."""
-
-    @op
-    def wrong(x):
-        leaf = Tensor(x, requires_grad=True)
-        y = function(leaf)
-
-        def vjp(g):
-            y.backward(g)
-            return leaf.grad + mistake * g
-
-        return y.data, vjp
-
-    del OPS["wrong"]
-    return wrong
-
-
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", VANISHING)
@@ -158,76 +140,6 @@ def test_a_kink_beside_the_point():
         check(mutant(relu, 1e-4), x)
     with pytest.raises(KinkError, match="a kink at this point"):
         check(relu, np.zeros(3))
-
-
-@op
-def first_maximum(x):
-    """The maximum of each row; its derivative goes to the first of equal elements."""
-    chosen = np.arange(x.shape[-1]) == x.argmax(axis=-1)[..., None]
-    return x.max(axis=-1), lambda g: g[..., None] * chosen
-
-
-@op
-def steep_at_zero(x):
-    """relu, with a derivative at 0 that is none of its slopes."""
-    return np.maximum(x, 0), lambda g: g * np.where(x == 0, -3.0, x > 0)
-
-
-del OPS["first_maximum"], OPS["steep_at_zero"]
-
-TIES = np.array([[1.0, 2.0, 2.0], [0.3, 0.1, 0.2]])
-KINKS = {
-    "relu at 0": (
-        relu,
-        np.array([1.0, 0.0]),
-        r"as relu at 0 has.*element \[1\] = 0 \(its graph has relu",
-    ),
-    "relu inside": (lambda x: relu(x - 1).tanh(), np.array([1.0, 3.0]), r"as relu at 0 has.*element \[0\] = 1"),
-    "clip": (
-        lambda x: x.clip(-1, 1),
-        np.array([1.0, 0.5]),
-        r"one side: element \[0\] = 1 \(its graph has clip",
-    ),
-    "max with ties": (first_maximum, TIES, r"as a maximum with ties has: elements \[0, 1\], \[0, 2\] = 2:"),
-    "max with ties at 0": (first_maximum, TIES - 2, r"as a maximum with ties has: elements \[0, 1\], \[0, 2\] = 0:"),
-    "in one of thousands": (relu, np.r_[np.ones(3000), 0.0, np.ones(2000)], r"element \[3000\] = 0"),
-    "a jump": (lambda x: autograd.where(x.data > 0, 3 * x, x), np.array([0.0]), r"a jump of the slope: element"),
-}
-
-
-@pytest.mark.parametrize("name", KINKS)
-def test_a_kink_at_the_point_is_recognized_and_named(name):
-    function, x, pattern = KINKS[name]
-    with pytest.raises(KinkError, match=pattern + r".*backward gives a slope between the two sides, as it may"):
-        check(function, x)
-    check(function, x, accept_kinks=True)
-
-
-def test_a_wrong_derivative_at_or_beside_a_kink_is_still_caught():
-    for accept_kinks in (False, True):
-        with pytest.raises(KinkError, match="neither of the slopes nor anything between them, which is wrong"):
-            check(steep_at_zero, np.array([0.0, 1.0]), accept_kinks=accept_kinks)
-        with pytest.raises(GradientError, match="a derivative is wrong") as caught:
-            check(mutant(relu, 1e-3), np.array([0.0, 1.0]), accept_kinks=accept_kinks)
-        assert not isinstance(caught.value, KinkError)
-
-
-def test_kinks_whose_mean_slope_is_the_gradient_pass():
-    check(lambda x: x.abs(), np.array([0.0, 1.0]))
-    check(lambda x: x.max(axis=-1), TIES)  # ours goes to equal elements alike
-
-
-@pytest.mark.parametrize("function", [Tensor.log, Tensor.sqrt, lambda x: 1 / x, lambda x: x**3])
-def test_elements_of_very_different_size(function):
-    """One step for all would be beyond where log is defined, or lost in rounding."""
-    x = np.array([[1e-6, 1e6], [1.0, 3e-3]])
-    check(function, x)
-    slopes = abs(function(Tensor(x)).data / x)
-    largest = np.unravel_index(slopes.argmax(), x.shape)
-    weights = np.zeros((2, 2))
-    weights[largest] = 1e-3 * slopes[largest]
-    with pytest.raises(GradientError):
-        check(mutant(function, weights), x)
 
 
 def test_no_gradients_are_left_behind(wrong_op):
@@ -302,80 +214,3 @@ def test_a_modules_mistake_names_the_parameter(wrong_op):
 def test_a_function_that_resamples_each_time_fails():
     with pytest.raises(GradientError, match="the function computes something else on each call"):
         check(lambda x: dropout(x, p=0.5, rng=rng), np.ones(100))
-
-
-# ---- the command
-
-
-def test_the_command_checks_all_ops(capsys):
-    assert main([]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:-1]] == sorted(cases.OPS)
-    assert lines[-1] == f"all {len(cases.OPS)} agree to 1e-6"
-
-
-def test_the_command_exits_1_and_names_what_failed(capsys, monkeypatch, wrong_op):
-    monkeypatch.setitem(cases.OPS, "square", wrong_op)
-    assert main(["add", "square"]) == 1
-    assert "square                                 0" in capsys.readouterr().out  # an op without a case has failed
-    monkeypatch.setattr(autograd, "square", wrong_op, raising=False)
-    monkeypatch.setattr(cases, "CASES", (*cases.CASES, cases.Case("square", (np.ones(3),), label="ones")))
-    assert main(["add", "square"]) == 1
-    out = capsys.readouterr().out
-    monkeypatch.setattr(autograd, "square", lambda x: 1 / 0)
-    assert main(["square"]) == 1 and "FAILED ones: division by zero" in capsys.readouterr().out
-    assert "FAILED ones: the gradient of input 0" in out and out.endswith("1 failed: square\n")
-
-
-MINE = """
-import numpy as np
-from autograd import op
-
-@op
-def cube(x):
-    return x**3, lambda g: 3 * g * x * x
-
-@op
-def wrong(x, y):
-    return x * y, (lambda g: g * y, lambda g: g * x * 1.01)
-
-NUMBER = 3
-"""
-
-
-def test_the_command_checks_a_function_of_ones_own(tmp_path, monkeypatch, capsys):
-    (tmp_path / "my_ops.py").write_text(MINE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert main(["my_ops:cube", "tanh"]) == 0
-    assert "my_ops:cube                            1" in capsys.readouterr().out
-    assert main(["my_ops:wrong", "--shape", "2,3", "--shape", "3", "--positive"]) == 1
-    out = capsys.readouterr().out
-    assert "FAILED random inputs: the gradient of input 1, of shape (3,), is off" in out
-    assert out.endswith("1 failed: my_ops:wrong\n")
-    for wrong, message in (
-        (["my_ops:nothing"], "my_ops has no 'nothing'; it has "),
-        (["my_ops:NUMBER"], "my_ops:NUMBER is 3, not a function of Tensors"),
-        (["my_ops.py:cube"], "write its module instead: my_ops:cube"),
-        (["nowhere:cube"], "there is no module nowhere in"),
-        (["my_ops:wrong", "--shape", "3"], "takes 2 inputs (x, y); give --shape for each"),
-    ):
-        with pytest.raises(SystemExit) as stop:
-            main(wrong)
-        error = capsys.readouterr().err
-        assert stop.value.code == 2 and message in error and error.count("\n") == 1
-    del OPS["cube"], OPS["wrong"]
-
-
-def test_the_command_refuses_an_unknown_name(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["sofmax"])
-    assert stop.value.code == 2
-    assert "there is no op 'sofmax'; did you mean softmax" in capsys.readouterr().err
-    for wrong, message in (
-        (["qqqq"], "there is no op 'qqqq'; the ops are abs, absolute_error"),
-        (["--seed", "-1"], "given -1"),
-    ):
-        with pytest.raises(SystemExit):
-            main(wrong)
-        assert message in capsys.readouterr().err

@@ -42,9 +42,10 @@ def members() -> list[Member]:
     return sorted(found, key=lambda member: member.right)
 
 
-def judge(member: Member, seed: int) -> list[PropertyError]:
+def judge(member: Member, seed: int, examples: int = Options.examples) -> list[PropertyError]:
     """What a member made with a seed is accused of: a wrong one by the check that should fail, a right one by all."""
-    subject, options = Subject(member.make(np.random.default_rng(seed)), d_in=D_IN), Options(seed=seed)
+    subject = Subject(member.make(np.random.default_rng(seed)), d_in=D_IN)
+    options = Options(seed=seed, examples=examples)
     if member.right:
         return [result.error for result in examine(subject, member.kind, options) if result.error]
     try:
