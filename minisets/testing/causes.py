@@ -23,8 +23,8 @@ TEXTS = {
         "layer, elements flattened or reshaped into features."
     ),
     "causal mask": "Position dependence: outputs depend on earlier elements only, as in a language model.",
-    "the first element is special": "The others may be permuted freely: a CLS token, or an index [:, 0].",
-    "the last element is special": "The others may be permuted freely: a final state, or an index [:, -1].",
+    "the first element is special": "The others may be permuted freely: a CLS token, or an index [:,0].",
+    "the last element is special": "The others may be permuted freely: a final state, or an index [:,-1].",
     "ties broken by position": "Sets without equal values pass: a sort or an argmax keeps the given order of ties.",
     "low precision": (
         "An order-dependent reduction beyond rounding: the outputs fit into {dtype}, although the sets are {given}, "

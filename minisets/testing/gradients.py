@@ -25,10 +25,9 @@ from minisets.testing.violation import Violation, compare
 
 
 def gradients(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
-    X, mask = draw_sets(draw, subject, options)
-    fill = (
-        draw(st.sampled_from(options.garbage())) if draw(st.booleans()) else 0.0
-    )  # zeros are what most people pad with
+    X, mask = draw_sets(draw, subject, options, always_masked=True)
+    garbage = [0.0] * 4 + [value for values in options.garbage() for value in values]  # zeros are the usual padding
+    fill = draw(st.sampled_from(garbage))
     keep = present(X, mask)
     X = np.where(keep[..., None], X, fill).astype(X.dtype)
     u = np.random.default_rng(options.seed).normal(size=subject(X, mask).shape)

@@ -45,16 +45,18 @@ class Options(Drawing):
         if self.examples < 1:
             raise ValueError(f"examples must be at least 1, given {self.examples}")
 
-    def garbage(self) -> list[float]:
-        """What masked elements may hold, the most harmless first, as examples shrink towards it."""
-        return [1.0, -3.0, 100.0, 1e6] + ([] if self.finite else [np.inf, -np.inf, np.nan])
+    def garbage(self) -> list[list[float]]:
+        """What masked elements may hold: finite and other values, the most harmless first, as examples shrink to it."""
+        return [[1.0, -3.0, 100.0, 1e6]] + ([] if self.finite else [[np.inf, -np.inf, np.nan]])
 
 
-def draw_sets(draw: Draw, subject: Subject, options: Options, *, batch: Range | None = None) -> Case:
+def draw_sets(
+    draw: Draw, subject: Subject, options: Options, *, batch: Range | None = None, always_masked: bool = False
+) -> Case:
     """Sets, with a mask if the function takes one (and sometimes without, if it may be left out)."""
     strategy = sets(subject.d_in, batch=batch or options.batch, sizes=options.sizes, sample=options.sample)
     X = draw(strategy).astype(subject.dtypes[0])
-    masked = subject.takes_mask and (subject.needs_mask or draw(st.booleans()))
+    masked = subject.takes_mask and (subject.needs_mask or always_masked or draw(st.booleans()))
     return X, draw(masks(*X.shape[:2])) if masked else None
 
 
@@ -89,8 +91,10 @@ def compare_permuted(
 
 def duplicates(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
     X, mask = draw_sets(draw, subject, options)
-    X = draw(repeated_elements(X, options.sample)).astype(X.dtype)
-    compare_permuted(subject, kind, X, mask, draw(permutations(*X.shape[:2])), hint="ties")
+    repeated, tied = draw(repeated_elements(X, options.sample))
+    order = draw(permutations(*X.shape[:2]))
+    for X in (tied, repeated):
+        compare_permuted(subject, kind, X, mask, order, hint="ties")
     first = _first_equal(X, mask)
     if options.exact and subject.differentiable:  # elsewhere, a maximum may send its gradient to one of several
         g = subject.gradients(X, mask, np.ones).X
@@ -140,7 +144,7 @@ def batch_independence(subject: Subject, kind: str, options: Options, draw: Draw
 
 
 def padding(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
-    X, mask = draw_sets(draw, subject, options)
+    X, mask = draw_sets(draw, subject, options, always_masked=True)
     X = X * X.dtype.type(draw(st.sampled_from([1, 10, 100])))  # large ones outweigh what is not quite −∞
     if mask is None:
         mask = np.ones(X.shape[:2], dtype=bool)
@@ -152,13 +156,13 @@ def padding(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
         values = {"f(X, mask)": y, label: other}
         compare(what, values, zeros, mask, where=where, again=lambda Z: subject(Z, mask), hint=hint, exact=exact)
 
-    garbage = draw(st.sampled_from(options.garbage()))
-    filled = np.where(mask[..., None], X, garbage).astype(X.dtype)
-    label = f"f(X with {garbage:g} where masked, mask)"
-    changed = subject(filled, mask)
-    same("what masked elements hold changes the output", changed, label, "garbage", options.exact)
-    if options.exact and kind == "equivariant" and (changed[~mask] != 0).any():
-        raise Violation("masked elements have outputs other than 0", filled, mask, {label: changed}, hint="garbage")
+    for garbage in (draw(st.sampled_from(values)) for values in options.garbage()):
+        filled = np.where(mask[..., None], X, garbage).astype(X.dtype)
+        label = f"f(X with {garbage:g} where masked, mask)"
+        changed = subject(filled, mask)
+        same("what masked elements hold changes the output", changed, label, "garbage", options.exact)
+        if options.exact and kind == "equivariant" and (changed[~mask] != 0).any():
+            raise Violation("masked elements have outputs other than 0", filled, mask, {label: changed}, hint="garbage")
     more = draw(st.integers(1, 3))
     longer = np.concatenate([zeros, np.zeros((len(X), more, X.shape[2]), X.dtype)], axis=1)
     hidden = np.concatenate([mask, np.zeros((len(X), more), dtype=bool)], axis=1)

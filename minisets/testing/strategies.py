@@ -85,15 +85,13 @@ def permutations(draw: Any, B: int, n: int) -> np.ndarray:
 
 
 @st.composite
-def repeated_elements(draw: Any, X: np.ndarray, sample: Sample = normal) -> np.ndarray:
-    """X with elements repeated, and others that have features in common: ties."""
+def repeated_elements(draw: Any, X: np.ndarray, sample: Sample = normal) -> tuple[np.ndarray, np.ndarray]:
+    """X with elements repeated; and with elements that agree in half of their features only: ties."""
     B, n, d = X.shape
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = np.take_along_axis(X, rng.integers(0, max(1, (n + 1) // 2), size=(B, n, 1)), axis=1) if n else X
-    if n and draw(st.booleans()):  # elements that differ in some features only
-        tied = np.arange(d) < (d + 1) // 2
-        X = np.where(rng.permutation(tied), X, sample(rng, X.shape))
-    return X
+    kept = rng.permutation(np.arange(d) < (d + 1) // 2)
+    return X, np.where(kept, X, sample(rng, X.shape)).astype(X.dtype)
 
 
 def permuted(a: Any, order: np.ndarray) -> Any:
