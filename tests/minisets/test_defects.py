@@ -99,7 +99,7 @@ def test_logits_are_masked_and_not_only_keys_and_values(monkeypatch: Patch):
         return attention(q, k * present, v * present, scale=scale)
 
     monkeypatch.setattr(minisets.attention, "attention", zeroed)
-    caught(lambda: testing.check_padding(sab, "equivariant"), "keys masked by multiplication")
+    caught(lambda: testing.check_padding(sab, "equivariant"), "padding is counted")
 
 
 def test_pooling_minds_the_mask(monkeypatch: Patch):

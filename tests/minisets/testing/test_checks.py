@@ -34,8 +34,8 @@ def test_a_counterexample_is_as_small_as_can_be_and_says_all():
         "  f(X)  = [[ 0.13 -0.13]]",
         "  f(πX) = [[0.64 0.1 ]]",
         "  first difference at [0, 0]: 0.13 and 0.64, 0.51 apart; rounding explains 6.7e-14",
-        "  looks like: the first element is special. The others may be permuted freely: a CLS token, or an index",
-        "    [:,0].",
+        "  looks like: the first element is special. "
+        "The others may be permuted freely: a CLS token, or an index [:,0].",
     ]
     assert caught.value.check == "invariant" and caught.value.cause.name == "the first element is special"
     assert caught.value.violation.X.shape == (1, 2, 2)
