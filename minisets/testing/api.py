@@ -3,7 +3,9 @@
 All take the same settings by keyword:
 
     d_in        the width of the elements; found in the network's first layer if it is not given
-    mask        what True means in f's mask: "present" or "padding"; "auto" decides by its name; None: f gets no mask
+    mask        what True means in f's mask, "present" or "padding", or "lengths" if f takes the sizes of the sets
+                instead; "auto" decides by the name of the parameter; None: f gets no mask
+    at_end      padding comes after all elements of a set; so it does for functions that take lengths
     dtype       "float32" or "float64"; float64 if it is not given and f can compute in it
     training    check in training mode; otherwise in evaluation mode, whatever mode the network is in
     examples    the number of examples to draw, and seed, for others of them

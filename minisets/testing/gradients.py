@@ -17,8 +17,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from autograd import foreign
-from minisets.testing.properties import Draw, Options, draw_sets, present
-from minisets.testing.strategies import permutations, permuted
+from minisets.testing.properties import Draw, Options, draw_order, draw_sets, present
+from minisets.testing.strategies import permuted
 from minisets.testing.subject import Gradients, Subject
 from minisets.testing.tolerance import allowed
 from minisets.testing.violation import Violation, compare
@@ -48,7 +48,7 @@ def gradients(subject: Subject, kind: str, options: Options, draw: Draw) -> None
         what = "what masked elements hold changes the gradients"
         labels = "with zeros where masked", f"with {fill:g} where masked"
         _compare(what, labels, zeros, found, X, mask, exact=options.exact, hint="masked gradient")
-    order = draw(permutations(*X.shape[:2]))
+    order = draw_order(draw, subject, options, X, mask)
     back = np.argsort(order, axis=1)
     moved_u = permuted(u, order) if kind == "equivariant" else u
     moved = subject.gradients(permuted(X, order), permuted(mask, order), moved_u)

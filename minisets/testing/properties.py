@@ -34,6 +34,7 @@ class Options(Drawing):
     examples: int = 25
     seed: int = 0
     magnitude: float = 1e4  # the size of large elements, for which outputs must be finite
+    at_end: bool = False  # padding comes after all elements, as functions that take lengths need it
     finite: bool = False  # padding holds finite numbers only, never nan or inf
     exact: bool = False  # padding changes not a bit, and its outputs and gradients are exactly 0
 
@@ -56,8 +57,26 @@ def draw_sets(
     """Sets, with a mask if the function takes one (and sometimes without, if it may be left out)."""
     strategy = sets(subject.d_in, batch=batch or options.batch, sizes=options.sizes, sample=options.sample)
     X = draw(strategy).astype(subject.dtypes[0])
-    masked = subject.takes_mask and (subject.needs_mask or always_masked or draw(st.booleans()))
-    return X, draw(masks(*X.shape[:2])) if masked else None
+    masked = subject.takes_mask and (subject.mask.required or always_masked or draw(st.booleans()))
+    return X, draw_mask(draw, subject, options, X) if masked else None
+
+
+def draw_mask(draw: Draw, subject: Subject, options: Options, X: np.ndarray, *, empty: bool = False) -> np.ndarray:
+    """A mask, with padding anywhere or, if it has to be, at the end."""
+    mask = draw(masks(*X.shape[:2], empty=empty))
+    return -np.sort(-mask.astype(int), axis=1) == 1 if at_end(subject, options) else mask
+
+
+def draw_order(draw: Draw, subject: Subject, options: Options, X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """A permutation of each set; padding that has to be at the end stays there."""
+    order = draw(permutations(*X.shape[:2]))
+    if mask is not None and at_end(subject, options):
+        order = np.take_along_axis(order, np.argsort(~permuted(mask, order), axis=1, kind="stable"), axis=1)
+    return order
+
+
+def at_end(subject: Subject, options: Options) -> bool:
+    return options.at_end or subject.mask.means == "lengths"
 
 
 def present(X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
@@ -69,8 +88,7 @@ def present(X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
 
 def permutation(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
     X, mask = draw_sets(draw, subject, options)
-    order = draw(permutations(*X.shape[:2]))
-    compare_permuted(subject, kind, X, mask, order)
+    compare_permuted(subject, kind, X, mask, draw_order(draw, subject, options, X, mask))
 
 
 def compare_permuted(
@@ -92,7 +110,7 @@ def compare_permuted(
 def duplicates(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
     X, mask = draw_sets(draw, subject, options)
     repeated, tied = draw(repeated_elements(X, options.sample))
-    order = draw(permutations(*X.shape[:2]))
+    order = draw_order(draw, subject, options, X, mask)
     for X in (tied, repeated):
         compare_permuted(subject, kind, X, mask, order, hint="ties")
     first = _first_equal(X, mask)
@@ -184,7 +202,7 @@ def empty_sets(subject: Subject, kind: str, options: Options, draw: Draw) -> Non
     strategy = sets(subject.d_in, batch=options.batch, sizes=options.sizes, sample=options.sample)
     X = draw(strategy).astype(subject.dtypes[0])
     if subject.takes_mask:
-        mask = draw(masks(*X.shape[:2], empty=True))
+        mask = draw_mask(draw, subject, options, X, empty=True)
         X = np.where(mask[..., None], X, 0).astype(X.dtype)
         y = subject(X, mask)
         _require_finite("a set without elements gives", y, X, mask)

@@ -3,36 +3,55 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from autograd import Tensor
 from minisets.nn import Module
 from minisets.testing.violation import CannotCheck
 
 WIDTHS = ("d_in", "in_features", "embed_dim", "input_size", "in_channels")
+LENGTHS = ("lengths", "lens", "sizes", "set_sizes", "num_elements")
 OTHER_MASKS = ("attn_mask", "src_mask")  # of PyTorch: which element may attend to which, not which are present
 
 
-def mask_parameter(f: Any, convention: str | None) -> tuple[str | None, bool, bool]:
-    """The name of f's parameter for a mask, whether True means padding there, and whether it is required."""
-    if convention is None:
-        return None, False, False
-    if convention not in ("auto", "present", "padding"):
-        raise ValueError(f"mask must be 'auto', 'present', 'padding' or None, given {convention!r}")
+@dataclass(frozen=True)
+class MaskParameter:
+    """How f is told which elements are present; without a name, not at all."""
+
+    name: str | None = None
+    means: str = "present"  # what is passed: True for "present", True for "padding", or the "lengths" of the sets
+    required: bool = False
+
+    def value(self, mask: np.ndarray) -> np.ndarray:
+        return {"present": mask.copy(), "padding": ~mask, "lengths": mask.sum(axis=1)}[self.means]
+
+
+def mask_parameter(f: Any, means: str | None) -> MaskParameter:
+    """The parameter of f for a mask, by its name."""
+    if means is None:
+        return MaskParameter()
+    if means not in ("auto", "present", "padding", "lengths"):
+        raise ValueError(f"mask must be 'auto', 'present', 'padding', 'lengths' or None, given {means!r}")
     try:
         parameters = inspect.signature(getattr(f, "forward", f)).parameters
     except (TypeError, ValueError):
-        return None, False, False
+        return MaskParameter()
     names = [name for name in parameters if "mask" in name and name not in OTHER_MASKS]
     names.sort(key=lambda name: "pad" not in name)  # of several, the one that is about padding
+    names += [name for name in parameters if name in LENGTHS]
     required = [
         p.name for p in list(parameters.values())[1:] if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
     ]
     name = next(iter(names + required), None)
-    if name is None and convention != "auto":
-        raise CannotCheck("mask was given, but the function has no parameter with 'mask' in its name")
-    padding = convention == "padding" or (convention == "auto" and name is not None and "pad" in name)
-    return name, padding, name is not None and parameters[name].default is inspect.Parameter.empty
+    if name is None:
+        if means != "auto":
+            raise CannotCheck("mask was given, but the function has no parameter with 'mask' in its name")
+        return MaskParameter()
+    guess = "lengths" if name in LENGTHS else "padding" if "pad" in name else "present"
+    return MaskParameter(name, guess if means == "auto" else means, parameters[name].default is inspect.Parameter.empty)
 
 
 def element_width(f: Any) -> int | None:

@@ -58,7 +58,7 @@ class Subject:
         self.leaves: dict[str, Tensor] | None = None
         self.drawing, self.kind = drawing or Drawing(), ""
         self.name = type(f).__name__ if hasattr(f, "parameters") else getattr(f, "__name__", type(f).__name__)
-        self.mask_name, self.padding, self.needs_mask = mask_parameter(f, mask)
+        self.mask = mask_parameter(f, mask)
         self.d_in = d_in or element_width(f) or 3
         self.function, self.takes = self._adapt(f)
         asked = ("float64", "float32") if dtype is None else (dtype,)
@@ -73,7 +73,7 @@ class Subject:
 
     @property
     def takes_mask(self) -> bool:
-        return self.mask_name is not None
+        return self.mask.name is not None
 
     @property
     def differentiable(self) -> bool:
@@ -129,11 +129,11 @@ class Subject:
                 raise Violation(f"{self.name} raised {text}", X, mask, {}, hint="raised") from error
 
     def _call(self, X: Any, mask: np.ndarray | None) -> Any:
-        if mask is None and self.needs_mask:
+        if mask is None and self.mask.required:
             mask = np.ones(X.shape[:2], dtype=bool)
-        if mask is None or self.mask_name is None:
+        if mask is None or self.mask.name is None:
             return _first(self.function(X))
-        return _first(self.function(X, **{self.mask_name: ~mask if self.padding else mask.copy()}))
+        return _first(self.function(X, **{self.mask.name: self.mask.value(mask)}))
 
     # ---- as what, and in which dtype
 

@@ -67,8 +67,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--d-in", type=reader(int), metavar="WIDTH", help="features of an element (default: as it says)"
     )
-    text = "what True means in its mask (default: auto, by the parameter's name); none: call it without"
-    parser.add_argument("--mask", choices=("auto", "present", "padding", "none"), default="auto", help=text)
+    text = "what True means in its mask, or that it takes lengths (default: auto, by its name); none: call it without"
+    parser.add_argument("--mask", choices=("auto", "present", "padding", "lengths", "none"), default="auto", help=text)
     parser.add_argument("--only", action="append", metavar="CHECK", help="one check; may be repeated (default: all)")
     parser.add_argument("--examples", type=reader(int), default=25, metavar="COUNT", help="of each check (default: 25)")
     parser.add_argument("--seed", type=reader(int), default=0, help="of the examples and of rng (default: 0)")

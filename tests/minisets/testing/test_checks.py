@@ -146,6 +146,10 @@ def by_padding_mask(X, key_padding_mask=None):
     return mean_pool(X, axis=1, mask=None if key_padding_mask is None else ~key_padding_mask)
 
 
+def by_lengths(X, lengths=None):
+    return mean_pool(X, axis=1, mask=None if lengths is None else np.arange(X.shape[1]) < lengths[:, None])
+
+
 @pytest.mark.parametrize(
     ("function", "settings"),
     [
@@ -153,15 +157,20 @@ def by_padding_mask(X, key_padding_mask=None):
         (by_padding_mask, {}),
         (lambda X, mask=None: by_padding_mask(X, mask), {"mask": "padding"}),
         (lambda X, m: masked_mean(X, m), {}),
+        (by_lengths, {}),
+        (lambda X, mask=None: by_lengths(X, mask), {"mask": "lengths"}),
+        (lambda X, mask: by_lengths(X, mask.sum(axis=1)), {"at_end": True}),
     ],
 )
 def test_conventions_of_masks(function, settings):
-    testing.check_padding(function, **settings)
+    testing.check_set_function(function, "invariant", examples=8, **settings)
 
 
 def test_a_wrong_convention_is_recognized():
     with pytest.raises(PropertyError, match=r"the mask is inverted(.|\n)*Pass mask='padding'"):
         testing.check_padding(lambda X, mask=None: by_padding_mask(X, mask))
+    with pytest.raises(PropertyError, match="what masked elements hold changes the output"):
+        testing.check_padding(lambda X, mask: by_lengths(X, mask.sum(axis=1)))  # needs its padding at the end
     with pytest.raises(CannotCheck, match=r"check_padding cannot be applied to .*: it takes no mask"):
         testing.check_padding(first)
     with pytest.raises(CannotCheck, match="it takes no mask"):
