@@ -1,7 +1,7 @@
 """The process of one cell: the ordinary `minisets train`, which ends when the sweep that started it ends.
 
     python -m tasks.sweep.child train TASK [options of minisets train]
-    python -m tasks.sweep.child rehearse TASK [the same]       prints how many seconds a step takes
+    python -m tasks.sweep.child rehearse TASK [the same]       prints the seconds of a step, and the gigabytes it needs
 
 Standard input is a pipe whose other end only the sweep holds.  However the sweep ends, kill -9 included, the pipe is
 then closed, and the run stops as by Ctrl-C: the step is finished and everything is saved.
@@ -101,7 +101,7 @@ def _rehearse(words: list[str]) -> int:
             with np.errstate(all="ignore"):
                 experiment.train(plan.config, Rehearsal(folder, plan.config, plan.title))
         except Measured as measured:
-            print(f"minisets: {measured.args[0]:.6g}", file=sys.stderr)
+            print(f"minisets: {measured.args[0]:.6g} {machine.peak_of_process() / 1e9:.6g}", file=sys.stderr)
             return 0
     return 1
 
