@@ -5,5 +5,6 @@ plan.py         what to run, most valuable first
 costs.py        what a run costs, in hours and gigabytes, estimated for this machine
 measure.py      measures what costs.json holds
 report.py       the state as text and as the page docs/results/rows.md
+store.py        copies finished runs into docs/results
 command.py      the command line
 """
