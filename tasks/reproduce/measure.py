@@ -1,7 +1,8 @@
 """Measure what costs.json holds: a few steps of every kind of run in the plan, one after the other, on one core.
 
-    python -m tasks.reproduce.measure        takes about a quarter of an hour; nothing else should run
+    python -m tasks.reproduce.measure        takes about a quarter of an hour
 
+Counted are the seconds of a core, so other work on the machine does not matter much.
 Steps are timed on the stand-ins, whose sets and images have the sizes of the real ones.  Where a batch has very many
 elements, an eighth of it is measured, times eight.
 """
@@ -34,7 +35,7 @@ def measure(task: str, config: Settings) -> dict[str, float]:
     code, text = run_child(["rehearse", task, *words_for("paper", config)], threads=1, slot=0, seconds=None)
     if code:
         raise RuntimeError(f"{task}, {config}: {text}")
-    seconds, gigabytes = map(float, text.split())
+    _, seconds, gigabytes = map(float, text.split())
     return {"seconds": round(share * seconds, 6), "gigabytes": round(share * gigabytes, 3)}
 
 
