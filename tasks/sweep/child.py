@@ -1,7 +1,7 @@
 """The process of one cell: the ordinary `minisets train`, which ends when the sweep that started it ends.
 
     python -m tasks.sweep.child train TASK [options of minisets train]
-    python -m tasks.sweep.child rehearse TASK [the same]       prints the seconds of a step, also of a core, and the memory
+    python -m tasks.sweep.child rehearse TASK [the same]       prints seconds of a step, of a core, and gigabytes
 
 Standard input is a pipe whose other end only the sweep holds.  However the sweep ends, kill -9 included, the pipe is
 then closed, and the run stops as by Ctrl-C: the step is finished and everything is saved.
