@@ -25,7 +25,7 @@ class FirstSteps(Run):
     [
         "clustering/quick/isab16-pma-seed0",
         "max_regression/anneal/sab-pma-seed0",
-        "clustering/paper/rff-pooling-seed0",
+        "clustering/quick/rff-pooling-seed0",
     ],
 )
 def test_the_first_steps_of_a_stored_run(name: str, tmp_path: Path):
