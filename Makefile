@@ -41,6 +41,7 @@ tables: $(VENV)/.ready          ## update the tables of docs/results and docs/sc
 	@for task in $$($(BIN)/python -c 'from tasks.harness.experiment import NAMES; print(*NAMES)'); do \
 	    $(BIN)/minisets table $$task --runs docs/results/$$task --format markdown > docs/results/$$task.md || exit 1; \
 	done
+	$(BIN)/minisets reproduce --runs docs/results --format markdown > docs/results/rows.md
 	$(BIN)/python -m tasks.bench.scaling_tables
 
 figures: $(VENV)/.ready         ## update the figures of docs/results from the runs stored there

@@ -7,7 +7,6 @@ a block is called (see masks.py); forward assumes that they are valid, and calls
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import Any
 
 import numpy as np
@@ -25,17 +24,15 @@ from minisets.style import Style, resolve
 class rFF(SetModule):  # the paper's own spelling
     """rFF(X): one feed-forward network applied to each row, FC layers of the given widths with a ReLU after each.
 
-    last=None omits the activation after the last layer.  skip=True: a skip connection goes around it, as in a MAB, and
-    its initial weights allow for that (minisets/nn/init.py).
+    last=None omits the activation after the last layer.  skip=True: a skip connection goes around it, as in a MAB.
     """
 
     def __init__(
         self, d_in: int, *widths: int, last: str | None = "relu", skip: bool = False, rng: np.random.Generator
     ) -> None:
         check_widths("rFF", widths, last)
-        gains = [None] * len(widths) if skip else init.relu_gains(len(widths), last)
-        pairs = itertools.pairwise((d_in, *widths))
-        self.layers = [Linear(a, b, gain=gain, rng=rng) for (a, b), gain in zip(pairs, gains, strict=True)]
+        gains = [None] * len(widths) if skip else init.gains(len(widths), last)
+        self.layers = [Linear(a, b, gain=g, rng=rng) for a, b, g in zip((d_in, *widths), widths, gains, strict=False)]
         self.d_in, self.last = d_in, last
         self.notation = layer_notation("FC", widths, last)
 
@@ -114,8 +111,7 @@ class SAB(SetModule):
 class ISAB(SetModule):
     """ISAB_m(X) = MAB(X, H),     H = MAB(I, X): attention via m learned inducing points I (m, d), in O(n m) time.
 
-    With m = 1 the second MAB has a single key, whose softmax weight is 1 whatever its score, so the scores receive no
-    gradient.
+    With m = 1 the second MAB has a single key: its softmax weight is 1, whatever its score, which gets no gradient.
     """
 
     def __init__(

@@ -90,9 +90,8 @@ class rFFp(SetModule):  # the paper's own spelling
             raise ValueError(f"coefficients must be 'matrix' or 'scalar', given {coefficients!r}")
         check_widths("rFFp", widths, last)
         pairs = list(itertools.pairwise((d_in, *widths)))
-        gains = init.relu_gains(len(pairs), last)
+        gains = init.gains(len(pairs), last, terms=2 if coefficients == "matrix" else 1)
         if coefficients == "matrix":
-            gains = [gain / 2 for gain in gains]  # two terms are added
             self.others = [Linear(a, b, bias=False, gain=g, rng=rng) for (a, b), g in zip(pairs, gains, strict=True)]
         else:
             self.lambdas = [init.constant((), 1.0) for _ in pairs]

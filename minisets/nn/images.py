@@ -67,7 +67,7 @@ class Conv2d(Module):
     ) -> None:
         height, width = pair(size)
         fan_in = c_in * height * width
-        self.weight, self.bias = init.layer(rng, (c_out, c_in, height, width), c_out, fan_in, bias=bias, gain=gain)
+        self.weight, self.bias = init.layer(rng, (c_out, c_in, height, width), c_out, fan_in, bias, gain)
         self.stride, self.padding, self.notation = stride, padding, f"Conv({c_out}, {size}, {stride})"
 
     def forward(self, X: Any) -> Tensor:

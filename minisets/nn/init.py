@@ -14,6 +14,7 @@ Two rules cover all weights of layers:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -50,17 +51,23 @@ def preserving_uniform(rng: np.random.Generator, shape: tuple[int, ...], fan_in:
 
 
 def layer(
-    rng: np.random.Generator, shape: tuple[int, ...], d_out: int, fan_in: int, *, bias: bool, gain: float | None
+    rng: np.random.Generator, shape: tuple[int, ...], d_out: int, fan_in: int, bias: bool, gain: float | None
 ) -> tuple[Tensor, Tensor | None]:
-    """Weight and bias (d_out,) of a layer: variance-preserving with a gain, PyTorch's default without."""
+    """The weight and the bias (d_out,) of a layer, by the first rule if it has a gain and by the second if not.
+
+    gain: for a layer in a plain stack, 2 before a ReLU and 1 elsewhere.
+    """
     if gain is None:
         return fan_in_uniform(rng, shape, fan_in), fan_in_uniform(rng, (d_out,), fan_in) if bias else None
     return preserving_uniform(rng, shape, fan_in, gain), constant((d_out,), 0.0) if bias else None
 
 
-def relu_gains(layers: int, last: str | None) -> list[float]:
-    """The gains of a stack of layers with a ReLU after each, or after all but the last (last=None)."""
-    return [2.0] * (layers - 1) + [2.0 if last else 1.0]
+def gains(layers: int, last: str | None, terms: int = 1) -> Sequence[float | None]:
+    """The gains of a plain stack with a ReLU after each layer, or after all but the last (last=None).
+
+    terms: how many products each layer adds up, which share its gain.
+    """
+    return [2 / terms] * (layers - 1) + [(2 if last else 1) / terms]
 
 
 def xavier_uniform(rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, fan_out: int) -> Tensor:

@@ -20,16 +20,13 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch stores the transpose).
-
-    gain: for a layer of a plain stack, 2 before a ReLU and 1 elsewhere (minisets/nn/init.py has the rule).
-    """
+    """Y = X W + b for X (..., d_in), with W (d_in, d_out) as the paper writes it (PyTorch stores the transpose)."""
 
     def __init__(
         self, d_in: int, d_out: int, *, bias: bool = True, gain: float | None = None, rng: np.random.Generator
     ) -> None:
         d_in, d_out = positive_int("d_in", d_in), positive_int("d_out", d_out)
-        self.weight, self.bias = init.layer(rng, (d_in, d_out), d_out, d_in, bias=bias, gain=gain)
+        self.weight, self.bias = init.layer(rng, (d_in, d_out), d_out, d_in, bias, gain)  # which explains the gain
         self.notation = f"FC({d_out}, –)"  # as the paper's tables write it
 
     def forward(self, X: Any) -> Tensor:

@@ -4,6 +4,7 @@ minisets list                                   the experiments, and the runs so
 minisets train clustering --preset quick        also: python -m tasks.clustering --preset quick
 mpiexec -n 4 minisets train clustering --distributed     one network, by four processes
 minisets sweep clustering --seeds 5 --jobs 2    a grid of runs, several at a time; also under mpiexec
+minisets reproduce --hours 8                    the paper's tables, as far as they come; without --hours, the state
 minisets table clustering                       our results beside the paper's
 minisets figure clustering                      the figures of the runs so far
 minisets data list                              the data sets: which are here, fetch, check
@@ -42,6 +43,7 @@ COMMANDS = {
     "list": "the experiments, and the runs so far",
     "train": "train the networks of one experiment",
     "sweep": "train a grid of runs, several at a time",
+    "reproduce": "the state of the paper's 64 rows, and the runs that are missing",
     "table": "our results beside the paper's",
     "figure": "plot the figures of an experiment from its runs",
     "data": "list, fetch or check data sets",

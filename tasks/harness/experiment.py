@@ -30,6 +30,7 @@ class Table:
     by: str | None = None  # the option whose values are the columns of the paper's table; ours has rows for each value
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # the paper's cells: label -> column -> text
     notes: str = ""  # the text below the table
+    lower_is_better: bool = False  # of the columns that the paper prints
 
 
 @dataclass(frozen=True)

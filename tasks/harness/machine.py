@@ -18,6 +18,11 @@ from typing import Any
 import numpy as np
 import scipy
 
+try:
+    import resource
+except ImportError:  # not POSIX
+    resource = None
+
 import autograd
 from autograd.cupy_import import import_cupy
 
@@ -101,6 +106,14 @@ def peak_memory(function: Callable[[], Any], device: str) -> int:
         return tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
+
+
+def peak_of_process() -> float:
+    """The largest amount of memory, in bytes, that this process has had so far; nan where it cannot be known."""
+    if resource is None:
+        return math.nan
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return float(peak if platform.system() == "Darwin" else peak * 1_024)
 
 
 # ---- what a result may depend on ------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,44 @@ def configurations(experiment: Experiment, preset: str, given: dict[str, Any], s
     first = given.pop("seed", 0)
     configs = [experiment.config(**given, **arch, seed=first + i) for arch in archs for i in range(seeds)]
     return list(dict.fromkeys(configs))  # a row that was named twice, or in two spellings, is trained once
+
+
+def train_command(
+    experiment: Experiment, preset: str, config: Settings, seeds: Sequence[int], archs: Sequence[str] = ()
+) -> str:
+    """The command line that trains networks with these options: what the preset does not say is spelled out.
+
+    archs: to train instead of the configuration's own.
+    """
+    words = ["minisets", "train", experiment.name]
+    words += ["--preset", preset] if preset != experiment.default_preset else []
+    usual = experiment.config(**experiment.presets.get(preset, {}))
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.name == "arch":
+            words += [word for arch in archs or [value] for word in option_words("arch", arch)]
+        elif field.name == "data":  # whose default depends on what is there
+            words += option_words("data", value)
+        elif field.name not in ("seed", "device") and value != getattr(usual, field.name):
+            matters = not field.metadata["bookkeeping"] or field.name == experiment.table.by
+            words += option_words(field.name, value) if matters else []
+    if list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        words += ["--seed", str(seeds[0])] if seeds[0] else []
+        words += ["--seeds", str(len(seeds))] if len(seeds) > 1 else []
+        return as_typed(words)
+    return " && ".join(as_typed([*words, "--seed", str(seed)]) for seed in seeds)
+
+
+def as_typed(words: Iterable[str]) -> str:
+    """A command line as people type it, with quotes where they are needed."""
+    return " ".join(word if re.fullmatch(r"[\w./:=,+-]+", word) else f'"{word}"' for word in words)
+
+
+def option_words(name: str, value: Any) -> list[str]:
+    """An option as words of a command line."""
+    if isinstance(value, bool):
+        return [flag(name) if value else flag(f"no_{name}")]
+    return [flag(name), str(value)]
 
 
 def run_name(experiment: Experiment, config: Settings) -> str:

@@ -8,6 +8,7 @@ progress.json     the step reached, and the seconds spent so far: for people, no
 result.json       the end: metrics on the test sets
 examples.npz      what the figures show of a trained network, so that they can be plotted without its checkpoint
 *.png, *.svg      figures
+note.txt          written by people, here or in the folder above: how a run deviates beyond its options
 
 A run's name is a random id and a digest of what was asked for.  Every file carries it, so that a file of another run,
 or a configuration that was edited, is noticed.  The checkpoint and the result carry a digest of the log as well.
@@ -135,6 +136,13 @@ class RunFolder:
         if self.finished() and digest_of(lines) != self.result().get("log", digest_of(lines)):
             raise UsageError(f"{self.metrics_path} is not the log of this run's result; restore the original")
         return lines
+
+    def note(self) -> str | None:
+        """note.txt of the folder or of the one above: what its options do not say of how a run deviates."""
+        for path in (self.path / "note.txt", self.path.parent / "note.txt"):
+            if path.exists():
+                return " ".join(path.read_text(encoding="utf-8").split())
+        return None
 
     def files(self) -> list[Path]:
         """The files that a run has left in the folder."""

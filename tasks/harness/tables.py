@@ -16,12 +16,13 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from tasks.harness.experiment import Experiment, Table
+from tasks.harness.experiment import NAMES, Experiment, Table
 from tasks.harness.options import STAND_IN, Deviation, Settings, data_used, deviations, readable
+from tasks.harness.planning import train_command
 from tasks.harness.run_folder import RunFolder
 
 Row = dict[str, Any]
-Groups = dict[tuple[Settings, tuple[int, ...]], dict[int, dict]]  # protocol, extensions -> seed -> result
+Groups = dict[tuple[Settings, tuple[str, ...]], dict[int, dict]]  # protocol, further remarks -> seed -> result
 
 
 def rows(experiment: Experiment, runs: Iterable[RunFolder]) -> list[Row]:
@@ -31,8 +32,11 @@ def rows(experiment: Experiment, runs: Iterable[RunFolder]) -> list[Row]:
         if folder.finished():
             options, result = folder.options(), folder.result()
             protocol = dataclasses.replace(options, seed=0, device="cpu")  # a device changes the time, not the task
-            key = protocol, tuple(result.get("extended_from", ()))
-            groups.setdefault(key, {})[options.seed] = result | {"preset": folder.manifest()["preset"]}
+            remarks = [folder.note()] if folder.note() else []
+            if result.get("extended_from"):
+                remarks.append(f"extended from {', '.join(map(readable, result['extended_from']))} steps")
+            about = {"preset": folder.manifest()["preset"]}
+            groups.setdefault((protocol, tuple(remarks)), {})[options.seed] = result | about
     if experiment.table.by:
         return _sections(experiment, groups)
     printed = dict(experiment.table.printed)
@@ -78,11 +82,10 @@ def _networks(experiment: Experiment, printed: dict, groups: Groups) -> list[Row
     quoted = [label for label in printed if _quoted(label)]  # rows that the paper took from another paper
     trained: dict[str, list[Row]] = {label: [] for label in (*quoted, *experiment.rows)}
     varied = _varied(experiment, groups)
-    for (protocol, extensions), seeds in groups.items():
+    for (protocol, remarks), seeds in groups.items():
         results = list(seeds.values())
         metrics = {name: [r["metrics"].get(name) for r in results] for name in experiment.table.columns}
-        notes = [_note(experiment.table, deviation) for deviation in deviations(protocol)]
-        notes += [f"extended from {', '.join(map(readable, extensions))} steps"] if extensions else []
+        notes = [*(_note(experiment.table, deviation) for deviation in deviations(protocol)), *remarks]
         row = {
             "ours": _spread({name: values for name, values in metrics.items() if None not in values}),
             "preset": results[0]["preset"],
@@ -90,7 +93,10 @@ def _networks(experiment: Experiment, printed: dict, groups: Groups) -> list[Row
             "steps": getattr(protocol, "steps", None),
             "seconds": statistics.mean(r["seconds"] for r in results),
             "deviations": notes,
+            "commits": sorted({r["source"]["commit"] for r in results if r.get("source")}),
         } | _data(protocol)
+        if experiment.name in NAMES:  # one from outside is trained by another name, which no run knows
+            row["command"] = train_command(experiment, results[0]["preset"], protocol, sorted(seeds))
         names = varied[_label(experiment, protocol), row["preset"]]
         row |= {"varied": {name: getattr(protocol, name) for name in names}} if names else {}
         trained.setdefault(_label(experiment, protocol), []).append(row)

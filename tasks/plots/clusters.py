@@ -14,19 +14,24 @@ from tasks.metrics.mixtures import Mixture, assign
 from tasks.plots.curves import COMPONENTS, Examples, Plot, first_examples, protocol
 
 FAINT = 0.01  # a component of smaller weight is plotted faintly
+IN_THE_PAPER = ("rFF + Pooling", "SAB + Pooling", "rFF + PMA", "SAB + PMA")  # the networks of its figure
 
 
 # ---- mixtures -------------------------------------------------------------------------------------------------------
 
 
 def mixtures(examples: Examples) -> Plot:
-    """The paper's figure: test sets in columns, a row for each architecture, the true mixtures last."""
+    """The paper's figure: test sets in columns, a row for each architecture, the true mixtures last.
+
+    If the four networks of the paper's figure are among the runs, it shows those alone.
+    """
 
     def plot(runs: list[RunFolder]) -> Figure | None:
         shown = first_examples(runs, examples)
         if not shown:
             return None
-        rows = {f"{label}{_scores(run)}": (arrays, "found") for label, (run, arrays) in shown.items()}
+        labels = IN_THE_PAPER if shown.keys() >= set(IN_THE_PAPER) else shown.keys()
+        rows = {f"{label}{_scores(shown[label][0])}": (shown[label][1], "found") for label in labels}
         rows["the true mixtures"] = next(iter(shown.values()))[1], "true"
         columns = max(len(arrays["X"]) for arrays, _ in rows.values())
         figure = _grid_figure(columns, len(rows), 1.45)

@@ -1,7 +1,7 @@
 """The process of one cell: the ordinary `minisets train`, which ends when the sweep that started it ends.
 
     python -m tasks.sweep.child train TASK [options of minisets train]
-    python -m tasks.sweep.child rehearse TASK [the same]       prints how many seconds a step takes
+    python -m tasks.sweep.child rehearse TASK [the same]       prints seconds of a step, of a core, and gigabytes
 
 Standard input is a pipe whose other end only the sweep holds.  However the sweep ends, kill -9 included, the pipe is
 then closed, and the run stops as by Ctrl-C: the step is finished and everything is saved.
@@ -68,12 +68,15 @@ class Rehearsal(Run):
     def steps(self, model: Module, optimizer: Optimizer) -> Iterator[int]:
         self.name = self.folder.name()
         ends: list[float] = []
+        busy: list[float] = []
         while not _enough(ends):
             yield self.done
             self.done += 1
             machine.synchronize(self.config.device)
             ends.append(time.perf_counter())
-        raise Measured((ends[-1] - ends[0]) / (len(ends) - 1))  # the first step includes loading and compiling
+            busy.append(time.process_time())
+        steps = len(ends) - 1  # the first includes loading and compiling
+        raise Measured((ends[-1] - ends[0]) / steps, (busy[-1] - busy[0]) / steps)
 
     def due(self, every: int) -> bool:
         return False
@@ -101,7 +104,8 @@ def _rehearse(words: list[str]) -> int:
             with np.errstate(all="ignore"):
                 experiment.train(plan.config, Rehearsal(folder, plan.config, plan.title))
         except Measured as measured:
-            print(f"minisets: {measured.args[0]:.6g}", file=sys.stderr)
+            seconds, busy = measured.args
+            print(f"minisets: {seconds:.6g} {busy:.6g} {machine.peak_of_process() / 1e9:.6g}", file=sys.stderr)
             return 0
     return 1
 

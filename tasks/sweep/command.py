@@ -41,6 +41,7 @@ class Sweep:
     argv: list[str]
     given: argparse.Namespace
     cells: list[Cell]
+    keep_order: bool = False  # the cells are in the order in which they are to run
 
 
 def main(argv: list[str]) -> int:
@@ -75,7 +76,7 @@ def perform(sweep: Sweep, executor: Executor | None = None, workers: int = 0) ->
     with place.sweeping(sweep.argv, cells, workers):
         on = _count(workers, "rank") if executor else _count(workers, "process", "processes")
         report(f"sweep of {_count(len(cells), 'cell')} on {on}, {_count(given.threads, 'thread')} each -> {place.root}")
-        manager = Manager(place, cells, workers, given.threads, given.hours, view(), executor)
+        manager = Manager(place, cells, workers, given.threads, given.hours, view(), executor, sweep.keep_order)
         manager.run()
     return _conclude(manager, given)
 
@@ -118,8 +119,12 @@ def _room(cells: list[Cell], threads: int) -> int:
     """How many runs this machine has room for: one on each GPU, or on as many cores as it has threads."""
     if any("--device=cuda" in cell.options for cell in cells):
         return max(1, len(gpus()))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // threads)
+    return max(1, cores() // threads)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # ---- reading the command line ---------------------------------------------------------------------------------------

@@ -18,9 +18,16 @@ from typing import Any
 from tasks.harness import records
 from tasks.harness.errors import UsageError
 from tasks.harness.experiment import Experiment, find_experiment
-from tasks.harness.options import flag, kind_of
+from tasks.harness.options import Settings, flag, kind_of
 from tasks.harness.parser import hint, reader
-from tasks.harness.planning import PlannedRun, configurations, refuse_unless_free, require_preset, run_name
+from tasks.harness.planning import (
+    PlannedRun,
+    configurations,
+    option_words,
+    refuse_unless_free,
+    require_preset,
+    run_name,
+)
 from tasks.harness.run_folder import RunFolder
 from tasks.sweep.store import Cell
 
@@ -45,8 +52,8 @@ def grid(
             if other.config != plan.config:
                 raise UsageError(f"two different cells would have the folder {plan.folder.path}; sweep one at a time")
             names.setdefault(plan.folder.path, task)
-    _check(plans.values())
-    return [_cell(names[path], plan, out) for path, plan in plans.items()]
+    check(plans.values())
+    return [cell_of(names[path], plan, out) for path, plan in plans.items()]
 
 
 def _plans(
@@ -78,7 +85,7 @@ def _plans(
             yield PlannedRun(RunFolder(path, experiment), preset, config)
 
 
-def _check(plans: Iterable[PlannedRun]) -> None:
+def check(plans: Iterable[PlannedRun]) -> None:
     """Refuse what could not start: data or a device that is not there, a folder with another configuration."""
     seen = set()
     for plan in plans:
@@ -90,12 +97,20 @@ def _check(plans: Iterable[PlannedRun]) -> None:
         refuse_unless_free(plan, resume=True, start_over=False)
 
 
-def _cell(task: str, plan: PlannedRun, out: Path) -> Cell:
+def cell_of(task: str, plan: PlannedRun, out: Path) -> Cell:
     """The cell with all of its options spelled out, so that a preset or a default cannot change them."""
     options = dataclasses.asdict(plan.config)
-    words = [f"--preset={plan.preset}", *(_word(key, value) for key, value in options.items())]
+    words = tuple(words_for(plan.preset, plan.config))
     kind = kind_of_run(plan.folder.experiment.name, options)
-    return Cell(task, plan.folder.path.relative_to(out).as_posix(), tuple(words), options.get("steps"), kind)
+    return Cell(task, plan.folder.path.relative_to(out).as_posix(), words, options.get("steps"), kind)
+
+
+def words_for(preset: str, config: Settings) -> list[str]:
+    """The options for minisets train, each as one word, which may hold anything."""
+    words = [f"--preset={preset}"]
+    for key, value in dataclasses.asdict(config).items():
+        words.append(option_words(key, value)[0] if isinstance(value, bool) else f"{flag(key)}={value}")
+    return words
 
 
 def kind_of_run(task: str, options: Mapping[str, Any]) -> str:
@@ -144,10 +159,3 @@ def _read(experiment: Experiment, key: str, text: str) -> Any:
 
 def _in_a_name(value: Any) -> str:
     return re.sub(r"[^A-Za-z0-9.+_-]+", "-", str(value)).strip("-")
-
-
-def _word(key: str, value: Any) -> str:
-    """An option as one word, which may hold anything."""
-    if isinstance(value, bool):
-        return flag(key) if value else flag(f"no_{key}")
-    return f"{flag(key)}={value}"

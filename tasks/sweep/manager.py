@@ -36,7 +36,9 @@ class Manager:
         hours: float | None,
         view: View,
         executor: Executor | None,
+        keep_order: bool = False,
     ) -> None:
+        self.keep_order = keep_order  # otherwise the longest cells come first
         self.store, self.cells, self.workers, self.threads, self.view = store, cells, workers, threads, view
         self.executor, self.remote = executor or ThreadPoolExecutor(workers), executor is not None
         self.deadline = None if hours is None else time.monotonic() + 3600 * hours
@@ -79,12 +81,13 @@ class Manager:
             else:
                 self.waiting.append(cell)
         self.costs = costs.Costs(self.store, self.cells)
-        self.waiting = self.costs.longest_first(self.waiting)
+        if not self.keep_order:
+            self.waiting = self.costs.longest_first(self.waiting)
 
     def _measure(self) -> None:
         """Take a few steps of each kind of cell that was never timed, if it decides which cell comes first."""
         unknown = self.costs.unknown(self.waiting) if len(self.waiting) > self.workers else []
-        if not unknown:
+        if not unknown or self.keep_order:
             return
         self.view.event(f"timing a few steps of {len(unknown)} kinds of cells, to start with the longest")
         kinds = {}
@@ -211,9 +214,9 @@ def _measured(kinds: dict[Future, str]) -> Iterable[tuple[str, float]]:
     for future, kind in kinds.items():
         if not future.cancelled() and not future.exception():
             code, text = future.result()
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, IndexError):
                 if code == 0:
-                    yield kind, float(text)
+                    yield kind, float(text.split()[0])
 
 
 def snapshot(

@@ -21,7 +21,7 @@ def test_clustering_learns(label: str, ragged: bool, tmp_path: Path):
     folder.begin("quick", config)
     result = clustering.train(config, Run(folder, config, label))
     losses = [line["loss"] for line in folder.metrics() if "loss" in line]
-    assert min(losses[-3:]) < losses[0] * 0.75  # −LL decreases by a quarter: from about 5 to below 4
+    assert min(losses[-3:]) < losses[0] - 0.7  # −LL, at first above 4.4
     assert result["LL0"] < result["LL1"] < result["oracle"] and "EM" not in result
     assert 0 <= result["ARI0"] <= 1 and 0.5 < result["oracle ARI"] <= 1
 

@@ -1,6 +1,7 @@
 """Counting unique characters: the paper's sets, a network invariant to padding and order, and training."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,13 @@ def test_training_validation_and_test_are_disjoint():
 def test_impossible_sets_are_refused(wrong: dict, message: str):
     with pytest.raises(UsageError, match=message):
         Config(**wrong)
+
+
+def test_counting_starts_at_the_mean_count():
+    config = Config(data="synthetic", n_min=6, n_max=10)
+    net = task.network(config)
+    counts = task.sample(config, np.random.default_rng(0), 20_000, 100).counts
+    assert math.log1p(math.exp(net.network.head.bias.data[0])) == pytest.approx(counts.mean(), abs=0.05) == 4.5
 
 
 # ---- the network ----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tests.helpers.runs import change_json
 
 BAD = {
     "": "the following arguments are required: COMMAND",
-    "frobnicate": "there is no command 'frobnicate'; the commands are list, train, sweep, table",
+    "frobnicate": "there is no command 'frobnicate'; the commands are list, train, sweep, reproduce, table",
     "tabel clustering": "there is no command 'tabel'; did you mean table?",
     "clustering --steps 5": "there is no command 'clustering'; to train it: minisets train clustering",
     "my.module:EXPERIMENT": "there is no command 'my.module:EXPERIMENT'; to train it: minisets train my.module:EXPERI",

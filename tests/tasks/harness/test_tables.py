@@ -43,7 +43,10 @@ def test_a_mark_in_the_preset_cell_leads_to_the_deviations(runs: Path, capsys):
     notes = " ".join(text.split())
     assert "[1] not the paper's protocol: test_sets 20 (not in the paper; default: 10,000)" in notes
     assert "[2] not the paper's protocol: steps 6 (paper: 20,000), batch 4 (paper: 128)" in notes
-    assert "drop 0.7 (paper: 1.0)" in notes and "evaluate_every 3 (not in the paper; default: 200)" in notes
+    assert (
+        "anneal True (not in the paper; default: False)" in notes
+        and "evaluate_every 3 (not in the paper; default: 200)" in notes
+    )
 
 
 def test_the_table_as_markdown_and_json(runs: Path, capsys):
