@@ -23,7 +23,7 @@ test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU
 test-mpi: $(VENV)/.ready-mpi    ## install Open MPI and test sweeps and distributed training under mpiexec
 	$(BIN)/python -m pytest tests/mpi
 
-zoo: $(VENV)/.ready             ## twenty seeds of every wrong and right network of tests/zoo; updates docs/testing.md
+zoo: $(VENV)/.ready             ## twenty seeds of every wrong and right network of tests/zoo; updates docs/08-testing.md
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]' jax
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.zoo --seeds 20 --write
 
@@ -37,7 +37,7 @@ demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (
 	rm -rf runs/demo
 	$(BIN)/minisets train clustering --preset quick --arch "ISAB (16) + PMA" --out runs/demo
 
-tables: $(VENV)/.ready          ## update the tables of docs/results and docs/scaling.md from what is stored there
+tables: $(VENV)/.ready          ## update the tables of docs/results and docs/24-scaling.md from what is stored there
 	@for task in $$($(BIN)/python -c 'from tasks.harness.experiment import NAMES; print(*NAMES)'); do \
 	    $(BIN)/minisets table $$task --runs docs/results/$$task --format markdown > docs/results/$$task.md || exit 1; \
 	done

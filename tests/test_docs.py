@@ -14,7 +14,7 @@ import autograd
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 if "autograd.fast" not in sys.modules:  # tests/helpers/without_fast: the chapter on speed has nothing to show
-    PAGES.remove(ROOT / "docs" / "performance.md")
+    PAGES.remove(ROOT / "docs" / "22-speed.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -9,7 +9,7 @@ where an element is present; where the parameter's name says padding, as PyTorch
 not.  Each check draws sets with Hypothesis, shrinks the first that fails, and raises an AssertionError with the
 smallest counterexample and the usual mistake that it looks like.  Nothing of the network is changed.
 
-docs/testing.md is the chapter on it; tolerance.py says how nearly equal is equal.
+docs/08-testing.md is the chapter on it; tolerance.py says how nearly equal is equal.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ and the losses of their first steps must agree.
     minisets bench runtime_sab --n 500 1000 2000 5000
     minisets bench --against ../before          our step and that of another checkout
     minisets bench --trainers                   the time that trainers spend on data, logging and saving
-    minisets bench --scaling                    what sharing a step among processes gains: docs/scaling.md
+    minisets bench --scaling                    what sharing a step among processes gains: docs/24-scaling.md
     minisets bench --scaling --plot-only --latency 2e-6     the figure again, for another network
     pip install 'minisets[torch]'               to compare with PyTorch
 """

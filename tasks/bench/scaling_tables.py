@@ -1,4 +1,4 @@
-"""The tables of `minisets bench --scaling`: a line of text while it measures, and those of docs/scaling.md.
+"""The tables of `minisets bench --scaling`: a line of text while it measures, and those of docs/24-scaling.md.
 
 python -m tasks.bench.scaling_tables        writes the latter into the page, from docs/results/bench/scaling.json
 """
@@ -14,7 +14,7 @@ from typing import Any
 from tasks.bench.cost_model import Network, Row, TwoProcesses, costs_of, fit_network, predicted
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE, STORED = ROOT / "docs" / "scaling.md", ROOT / "docs" / "results" / "bench" / "scaling.json"
+PAGE, STORED = ROOT / "docs" / "24-scaling.md", ROOT / "docs" / "results" / "bench" / "scaling.json"
 RANKS = (2, 16, 128, 1_024)
 
 

@@ -137,7 +137,7 @@ def test_a_gpu_that_computes_wrong_numbers_is_refused(stand_in):
 
 def test_the_hint_to_install_cupy_is_the_same_everywhere():
     root = Path(__file__).resolve().parents[2]
-    for name in ("README.md", "docs/gpu.md"):
+    for name in ("README.md", "docs/23-gpu.md"):
         text = (root / name).read_text(encoding="utf-8")
         assert cupy_import.INSTALL in text and "gpu]'" not in text and "[gpu" not in text, name
     (package,) = re.findall(r"'(.*)'", cupy_import.INSTALL)

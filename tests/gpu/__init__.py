@@ -1,4 +1,4 @@
-"""The GPU path, proven without a GPU, rung by rung.  docs/gpu.md explains it; `make test-gpu` runs it.
+"""The GPU path, proven without a GPU, rung by rung.  docs/23-gpu.md explains it; `make test-gpu` runs it.
 
 double.py, ../test_double.py    1  a strict double of CuPy, on which every test that takes `device` runs as well
 nvrtc.py, test_compile.py       2  every kernel compiles for eight architectures

@@ -1,4 +1,4 @@
-"""What the inner loops of attention are made of, counted in the machine code (SASS), for docs/gpu.md.
+"""What the inner loops of attention are made of, counted in the machine code (SASS), for docs/23-gpu.md.
 
     pip install nvidia-cuda-nvdisasm
     python -m tests.gpu.sass

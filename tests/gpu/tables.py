@@ -1,4 +1,4 @@
-"""The tables of docs/gpu.md: what each kernel takes of a multiprocessor, and what fusing saves.
+"""The tables of docs/23-gpu.md: what each kernel takes of a multiprocessor, and what fusing saves.
 
     python -m tests.gpu.tables
 

@@ -1,4 +1,4 @@
-"""What docs/scaling.md says of several processes: its script, and the benchmark that its tables come from."""
+"""What docs/24-scaling.md says of several processes: its script, and the benchmark that its tables come from."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from tasks.bench.cost_model import costs_of
 from tests.helpers.commandline import ROOT
 from tests.helpers.mpi import command_mpi
 
-PAGE = ROOT / "docs" / "scaling.md"
+PAGE = ROOT / "docs" / "24-scaling.md"
 
 
 def test_the_script_of_the_page_prints_the_same_with_two_processes(tmp_path: Path):

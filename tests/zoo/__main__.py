@@ -1,7 +1,7 @@
 """python -m tests.zoo [--seeds 20] [--write]: every member of the zoo against the kit.
 
 A wrong one counts as caught if the check that its mistake violates fails, and its cause as named if the message has it;
-a right one counts as accused if any check fails.  --write puts the table into docs/testing.md (make zoo).
+a right one counts as accused if any check fails.  --write puts the table into docs/08-testing.md (make zoo).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.helpers.commandline import ROOT
 from tests.zoo import right, wrong_gradients, wrong_masks, wrong_order
 from tests.zoo.member import D_IN, Member
 
-PAGE = ROOT / "docs" / "testing.md"
+PAGE = ROOT / "docs" / "08-testing.md"
 TABLE = re.compile(r"(?<=<!-- zoo -->\n).*(?=<!-- end of zoo -->)", flags=re.S)
 
 
@@ -101,7 +101,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.zoo", description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--only", default="", help="members whose name contains this")
-    parser.add_argument("--write", action="store_true", help="update the table of docs/testing.md")
+    parser.add_argument("--write", action="store_true", help="update the table of docs/08-testing.md")
     given = parser.parse_args(argv)
     verdicts = []
     for member in members():

@@ -1,4 +1,4 @@
-"""The cost model of distributed training, what is measured for it, and the tables and the figure of docs/scaling.md."""
+"""The cost model of distributed training, what is measured for it, and the tables and figure of docs/24-scaling.md."""
 
 import json
 import math
@@ -82,7 +82,7 @@ def test_what_other_programs_use_is_not_what_we_use():
     assert 0 <= others.cores() < 1_000
 
 
-# ---- docs/scaling.md
+# ---- docs/24-scaling.md
 
 
 STORED = json.loads(scaling_tables.STORED.read_text())

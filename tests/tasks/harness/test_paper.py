@@ -66,7 +66,7 @@ IN_THE_TEXT = (  # quotes from the paper
         "one ISAB, twice as wide, for 5,000 points", "only used one ISAB block",
     ),
 )  # fmt: skip
-DEVIATIONS = (  # quotes from docs/deviations.md
+DEVIATIONS = (  # quotes from docs/25-deviations.md
     Change("unique_characters", "*PMA*", "(8, 8)", "(64, 4)", "the encoder's width and heads", "PMA₁(8, 8)"),
     Change("image_clustering", "*PMA", "PMA_4(128, 4)", "PMA_4(256, 4)", "the encoder's width", "PMA₄(128, 4)"),
     Change("clustering", "*PMA", "FC(20, -)", "FC(5, -) per seed", "a Gaussian per seed", "FC(4·(1+2·2))"),
@@ -186,7 +186,7 @@ def test_every_column_of_the_architecture_tables_is_compared():
 
 
 def test_changes_are_in_use_and_documented():
-    deviations = (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8")
+    deviations = (ROOT / "docs" / "25-deviations.md").read_text(encoding="utf-8")
     for source, changes in ((TEXT, IN_THE_TEXT), (deviations, DEVIATIONS)):
         for change in changes:
             rows = [label for label in ROWS[change.task] if fnmatch(label, change.rows)]
