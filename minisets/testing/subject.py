@@ -100,9 +100,7 @@ class Subject:
             return y.numpy(), gradients(y, seed) if y.requires_grad else {}
 
         y, found = self._guarded(both, X, mask)
-        if (
-            self.leaves is None
-        ):  # a function may use parameters that it does not tell; those of the first call have names
+        if self.leaves is None:  # parameters that f uses and does not tell: those of the first call get names
             others = set(found) - {leaf, *self.parameters().values()}
             self.leaves = {f"parameter {i}": x for i, x in enumerate(x for x in found if x in others)}
         named = self.parameters() | self.leaves
@@ -193,7 +191,8 @@ class Subject:
                 if type(y).__module__.split(".")[0] in ("jax", "jaxlib"):
                     return foreign.JaxFunction(f), "tensors"
                 errors.append(f"it returned {type(y).__name__}")
-        reason = errors[-1 if "torch" in sys.modules else 0]
+        returned = (error for error in errors if error.startswith("it returned"))
+        reason = next(returned, errors[-1 if "torch" in sys.modules else 0])
         raise CannotCheck(
             f"{self.name} cannot be called on sets of shape {self._example('float32').shape}: {reason}{self._advice}"
         )

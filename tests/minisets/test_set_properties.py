@@ -4,13 +4,10 @@ The properties are those of minisets.testing, at their strictest: what padding h
 gradient, masked elements have outputs of 0, and sets without elements are valid.
 """
 
-import contextlib
-
 import numpy as np
 import pytest
 
 from autograd import stack
-from autograd.forms import plain_forms
 from autograd.gradcheck import gradcheck
 from minisets import testing
 from minisets.nn import Module
@@ -60,9 +57,8 @@ def test_a_single_set_needs_no_batch(subject: NetworkCase):
 
 @every_subject
 def test_equal_elements_are_treated_alike(subject: NetworkCase):
-    # A maximum over elements that differ in the last bit goes to one of them; only plain forms are alike to the bit.
-    with plain_forms() if "Pooling" in subject.name else contextlib.nullcontext():
-        testing.check_duplicates(subject.net(), kind(subject), **FEW)
+    # BLAS may compute equal rows with other last bits, and then one of them alone is the maximum: no exact gradients.
+    testing.check_duplicates(subject.net(), kind(subject), **FEW | {"exact": "Pooling" not in subject.name})
 
 
 @every_subject
