@@ -127,9 +127,20 @@ class SetFunctionError(AssertionError):
 
     def __init__(self, name: str, results: list[Result]) -> None:
         self.results = results
-        errors = [result.error for result in results if result.error]
-        parts = [f"{name} is not the set function it is meant to be", *map(str, results), *map(str, errors)]
-        super().__init__("\n".join(parts[: len(results) + 1]) + "\n\n" + "\n\n".join(parts[len(results) + 1 :]))
+        table = [f"{name} is not the set function it is meant to be", *map(str, results)]
+        super().__init__("\n\n".join(["\n".join(table), *counterexamples(results)]))
+
+
+def counterexamples(results: list[Result]) -> list[str]:
+    """The messages of the checks that failed; those that say the same are told once."""
+    alike: dict[tuple[str, str], list[PropertyError]] = {}
+    for error in (result.error for result in results if result.error):
+        alike.setdefault((error.violation.what, error.cause.name), []).append(error)
+    messages = []
+    for first, *others in alike.values():
+        names = ", ".join(f"check_{error.check}" for error in others)
+        messages.append(f"{first}\n  the same is found by {names}" if others else str(first))
+    return messages
 
 
 def examine(subject: Subject, kind: str, options: Options, only: Collection[str] | None = None) -> Iterator[Result]:

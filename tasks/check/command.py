@@ -26,7 +26,7 @@ BUILT_FROM = {"d_in", "rng", "seed"}  # parameters by which a function that buil
 def main(argv: list[str]) -> int:
     try:
         from minisets import testing
-        from minisets.testing.checks import KINDS, PROPERTIES, examine
+        from minisets.testing.checks import KINDS, PROPERTIES, counterexamples, examine
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
@@ -48,15 +48,15 @@ def main(argv: list[str]) -> int:
     print(
         f"{given.name}: {subject.name}, {given.kind}, sets of width {subject.d_in}, {given.examples} examples a check"
     )
-    errors, count = [], 0
+    results = []
     for result in examine(subject, given.kind, options, given.only):
         print(f"{result.seconds:6.2f} s  {result}", flush=True)
-        count += not result.skipped
-        errors += [result.error] if result.error else []
-    for error in errors:
-        print(f"\n{error}")
-    print(f"\n{len(errors)} of {count} checks failed" if errors else f"all {count} checks passed")
-    return 1 if errors else 0
+        results.append(result)
+    for message in counterexamples(results):
+        print(f"\n{message}")
+    failed, count = sum(result.error is not None for result in results), sum(not result.skipped for result in results)
+    print(f"\n{failed} of {count} checks failed" if failed else f"all {count} checks passed")
+    return 1 if failed else 0
 
 
 def parse(argv: list[str]) -> argparse.Namespace:

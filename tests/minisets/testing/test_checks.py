@@ -52,6 +52,14 @@ def test_all_checks_at_once_give_a_table_and_every_counterexample():
     assert results["batch_independence"].error is None and results["padding"].skipped == "it takes no mask"
 
 
+def test_what_several_checks_find_is_told_once():
+    with pytest.raises(SetFunctionError) as caught:
+        testing.check_set_function(lambda X: np.squeeze(X.sum(axis=1)), "invariant", examples=5)
+    text = str(caught.value)
+    assert text.count("looks like: wrong shape") == 1
+    assert "the same is found by check_batch_independence, check_duplicates, check_dtype" in text
+
+
 def test_a_right_network_passes_all_that_applies():
     results = testing.check_set_function(
         build("SAB + PMA", d_in=2, d_out=1, d=8, heads=2, rng=rng), "invariant", examples=3
