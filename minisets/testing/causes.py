@@ -16,8 +16,8 @@ class Cause:
 
 TEXTS = {
     "random outputs": (
-        "Two calls with the same sets differ: sampling, or dropout at evaluation. A plain function that calls a network "
-        "leaves its mode as it is: call eval() first."
+        "Two calls with the same sets differ: sampling, or dropout at evaluation. A plain function that calls a "
+        "network leaves its mode as it is: call eval() first."
     ),
     "state": "Calls change later calls: running statistics that evaluation updates, or a cache.",
     "modified in place": "f writes into the array that it was given; compute with a copy, or with where().",
