@@ -24,7 +24,9 @@ def locate(text: str, example: str = "name") -> Any:
         for part in attribute.split("."):
             found = getattr(found, part)
     except AttributeError:
-        names = ", ".join(name for name in vars(module) if not name.startswith("_"))
+        public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+        own = [name for name, value in public.items() if getattr(value, "__module__", None) == module.__name__]
+        names = ", ".join(own or public)
         raise NotFound(f"{module.__name__} has no {attribute!r}; it has {names or 'nothing'}") from None
     return found
 
