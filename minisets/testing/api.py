@@ -1,23 +1,9 @@
-"""The public functions: one line each in a test of yours.
-
-All take the same settings by keyword:
-
-    d_in        the width of the elements; found in the network's first layer if it is not given
-    mask        what True means in f's mask, "present" or "padding", or "lengths" if f takes the sizes of the sets
-                instead; "auto" decides by the name of the parameter; None: f gets no mask
-    at_end      padding comes after all elements of a set; so it does for functions that take lengths
-    dtype       "float32" or "float64"; float64 if it is not given and f can compute in it
-    training    check in training mode; otherwise in evaluation mode, whatever mode the network is in
-    examples    the number of examples to draw, and seed, for others of them
-    batch       the least and the largest number of sets in a batch, and sizes, of elements in a set
-    sample      (rng, shape) -> values of the elements, if not normal ones: rng.uniform(size=shape), for example
-    magnitude   the size of large elements, for which outputs must be finite; 1 for a network that ends in exp
-    finite      padding holds finite numbers only, not nan and inf
-    exact       not a bit may change with what padding holds, and outputs of masked elements are 0, as in minisets
-"""
+"""The public functions: one line each in a test of yours; help(check_set_function) lists their settings."""
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 from typing import Any
 
 import numpy as np
@@ -25,7 +11,9 @@ import numpy as np
 from minisets.testing.checks import KINDS, Result, SetFunctionError, examine, fail, require_applicable, run, search
 from minisets.testing.properties import Draw, Options, draw_sets, present
 from minisets.testing.subject import Subject
-from minisets.testing.violation import Violation, compare
+from minisets.testing.violation import CannotCheck, Violation, compare
+
+ABOUT = ("d_in", "mask", "training", "dtype")  # settings about f; the others are Options
 
 
 def check_invariant(f: Any, **settings: Any) -> None:
@@ -54,7 +42,7 @@ def check_empty_sets(f: Any, kind: str = "invariant", **settings: Any) -> None:
 
 
 def check_gradients(f: Any, kind: str = "invariant", **settings: Any) -> None:
-    """Gradients are permuted as the elements are, and masked elements receive none."""
+    """Gradients are permuted as the elements are; those of sets alone are those in a batch; padding receives none."""
     _check("gradients", f, kind, settings)
 
 
@@ -74,7 +62,24 @@ def check_parameters(f: Any, kind: str = "invariant", **settings: Any) -> None:
 
 
 def check_set_function(f: Any, kind: str, **settings: Any) -> list[Result]:
-    """Every check that applies; raises SetFunctionError with a table and the counterexamples if one fails."""
+    """Every check that applies; raises SetFunctionError with a table and the counterexamples if one fails.
+
+    All checks take the same settings by keyword:
+
+    d_in        the width of the elements; found in the network's first layer if it is not given
+    mask        what True means in f's mask, "present" or "padding", or "lengths" if f takes the sizes of the sets
+                instead; "auto" decides by the name of the parameter; None: f gets no mask
+    at_end      padding comes after all elements of a set; so it does for functions that take lengths
+    dtype       "float32" or "float64"; float64 if it is not given and f can compute in it
+    training    check in training mode; otherwise in evaluation mode, whatever mode the network is in
+    examples    the number of examples to draw, and seed, for others of them
+    batch       the least and the largest number of sets in a batch, and sizes, of elements in a set
+    sample      (rng, shape) -> values of the elements, if not normal ones: rng.uniform(size=shape), for example
+    magnitude   the size of large elements, for which outputs must be finite; 1 for a network that ends in exp
+    finite      padding holds finite numbers only, not nan and inf
+    empty       f may be given sets without elements; False skips check_empty_sets
+    exact       not a bit may change with what padding holds, and outputs of masked elements are 0, as in minisets
+    """
     __tracebackhide__ = True
     subject, options = _prepare(f, kind, settings)
     results = list(examine(subject, kind, options))
@@ -89,6 +94,9 @@ def check_against(f: Any, reference: Any, kind: str = "invariant", **settings: A
     subject, options = _prepare(f, kind, settings)
     expected = Subject(reference, d_in=subject.d_in, drawing=options)
     subject.kind = expected.kind = kind
+    subject.dtypes = [name for name in subject.dtypes if name in expected.dtypes]
+    if not subject.dtypes:
+        raise CannotCheck(f"{subject.name} and {expected.name} have no dtype in common")
 
     def test(draw: Draw) -> None:
         X, mask = draw_sets(draw, subject, options)
@@ -117,7 +125,7 @@ def check_against(f: Any, reference: Any, kind: str = "invariant", **settings: A
 def _check(name: str, f: Any, kind: str, settings: dict[str, Any]) -> None:
     __tracebackhide__ = True
     subject, options = _prepare(f, kind, settings)
-    require_applicable(subject, name)
+    require_applicable(subject, name, options)
     run(subject, name, kind, options)
 
 
@@ -126,6 +134,12 @@ def _prepare(f: Any, kind: str, settings: dict[str, Any]) -> tuple[Subject, Opti
         raise ValueError(f"kind must be 'invariant' or 'equivariant', given {kind!r}")
     if isinstance(f, Subject):
         return f, Options(**settings)
-    about = {name: settings.pop(name) for name in ("d_in", "mask", "training", "dtype") if name in settings}
+    known = [*ABOUT, *(field.name for field in dataclasses.fields(Options))]
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(known)}"
+            raise TypeError(f"the checks have no setting {name!r}; {hint}")
+    about = {name: settings.pop(name) for name in ABOUT if name in settings}
     options = Options(**settings)
     return Subject(f, **about, drawing=options), options

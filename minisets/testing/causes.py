@@ -63,8 +63,9 @@ TEXTS = {
     "a constant instead of −∞": "Padding has little effect until it is large: masked scores get a finite penalty.",
     "max over padding": "One masked element changes the output, a second one does not: zeros take part in a maximum.",
     "padding is counted": (
-        "What masked elements hold has no effect, their number has: keys masked by multiplication keep a score of 0 "
-        "and the weight e⁰, or a mean or norm divides by the padded size."
+        "What masked elements hold has no effect, their number has; so outputs change with the largest set of the "
+        "batch. Keys masked by multiplication keep a score of 0 and the weight e⁰; a mean or norm divides by the "
+        "padded size."
     ),
     "padding leaks": (
         "What masked elements hold changes the output: the mask does not reach every layer, or is applied along the "
@@ -80,10 +81,8 @@ TEXTS = {
         "operation instead of its output."
     ),
     "derivative by position": "If outputs are right and gradients are not: a derivative that depends on the position.",
-    "another gradient": (
-        "If the outputs of sets are right alone and in a batch, and gradients are not: a derivative that mixes sets, "
-        "or counts padding."
-    ),
+    "another gradient": "The outputs are the same alone and in the batch: a derivative mixes sets, or counts padding.",
+    "wrong outputs": "The outputs of these sets differ as well: check_padding or check_batch_independence tells why.",
     "no gradient": "detach(), .data, or a conversion to an array cuts the parameter off.",
     "plain tensor": (
         "Make it a parameter, or a buffer if it is to be constant: as it is, no optimizer sees it, no checkpoint has "

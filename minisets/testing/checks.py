@@ -50,7 +50,7 @@ def run(subject: Subject, name: str, kind: str, options: Options) -> None:
 def fail(subject: Subject, name: str, kind: str, options: Options, violation: Violation) -> NoReturn:
     """Explain a violation."""
     cause = diagnose(subject, kind, options, violation)
-    raise PropertyError(name, subject.name, violation, cause) from violation.__cause__
+    raise PropertyError(name, subject.name, violation, cause, subject.mask.note) from violation.__cause__
 
 
 def search(test: Callable[[Any], None], options: Options) -> None:
@@ -148,7 +148,7 @@ def examine(subject: Subject, kind: str, options: Options, only: Collection[str]
     for name in [kind, *(name for name in PROPERTIES if name not in KINDS)]:
         if only and name not in only:
             continue
-        reason = not_applicable(subject, name)
+        reason = not_applicable(subject, name, options)
         start, error = time.perf_counter(), None
         if not reason:
             try:
@@ -158,8 +158,10 @@ def examine(subject: Subject, kind: str, options: Options, only: Collection[str]
         yield Result(name, time.perf_counter() - start, error, reason)
 
 
-def not_applicable(subject: Subject, name: str) -> str:
+def not_applicable(subject: Subject, name: str, options: Options) -> str:
     """Why a check does not apply; "" if it does."""
+    if name == "empty_sets" and not options.empty:
+        return "there are no empty sets"
     if name in ("padding", "empty_sets") and not subject.takes_mask:
         return "it takes no mask"
     if name in ("gradients", "parameters") and not subject.differentiable:
@@ -167,7 +169,7 @@ def not_applicable(subject: Subject, name: str) -> str:
     return "it has no parameters" if name == "parameters" and not subject.parameters() else ""
 
 
-def require_applicable(subject: Subject, name: str) -> None:
-    reason = not_applicable(subject, name)
+def require_applicable(subject: Subject, name: str, options: Options) -> None:
+    reason = not_applicable(subject, name, options)
     if reason and name != "empty_sets":  # sets of shape (B, 0, d) need no mask
         raise CannotCheck(f"check_{name} cannot be applied to {subject.name}: {reason}")

@@ -170,7 +170,10 @@ def _padding(lab: Laboratory, violation: Violation) -> str:
 def _empty(lab: Laboratory, violation: Violation) -> str:
     y = next(iter(violation.values.values()))
     if np.isfinite(y).all():
-        return "padding is counted"
+        X = lab.sets(n=max(lab.n, 2))
+        mask = np.arange(X.shape[1])[None] < X.shape[1] - 1
+        found = _padding(lab, Violation("", X, mask, {}))
+        return found if found.startswith("the mask") else "padding is counted"
     return "a maximum of no elements" if np.isinf(y).any() else "nothing to average"
 
 
@@ -179,7 +182,18 @@ def _gradient(lab: Laboratory, violation: Violation) -> str:
         return "nan in the backward pass"
     if violation.hint == "masked gradient":
         return "gradient into padding"
+    if violation.order is None and not _right_outputs(lab, violation):
+        return "wrong outputs"
     return "derivative by position" if violation.order is not None else "another gradient"
+
+
+def _right_outputs(lab: Laboratory, violation: Violation) -> bool:
+    """Whether the sets have the outputs that they have alone, without padding."""
+    X, mask = violation.X, violation.mask
+    mask = np.ones(X.shape[:2], dtype=bool) if mask is None else mask
+    y = lab.f(X, mask if lab.f.takes_mask else None)
+    parts = (y[b : b + 1, mask[b]] if lab.kind == "equivariant" else y[b : b + 1] for b in range(len(X)))
+    return all(lab.same(part, lab.f(X[b][mask[b]][None])) for b, part in enumerate(parts))
 
 
 def _not_finite(lab: Laboratory, violation: Violation) -> str:

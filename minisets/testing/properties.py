@@ -37,6 +37,7 @@ class Options(Drawing):
     at_end: bool = False  # padding comes after all elements, as functions that take lengths need it
     finite: bool = False  # padding holds finite numbers only, never nan or inf
     exact: bool = False  # padding changes not a bit, and its outputs and gradients are exactly 0
+    empty: bool = True  # there may be sets without elements
 
     def __post_init__(self) -> None:
         for name in ("batch", "sizes"):
@@ -193,7 +194,7 @@ def padding(subject: Subject, kind: str, options: Options, draw: Draw) -> None:
     alone = y.copy()
     for b in range(len(X)):
         one = subject(X[b][mask[b]][None], None)
-        alone[b][mask[b] if kind == "equivariant" else ...] = one[0]
+        alone[(b, mask[b]) if kind == "equivariant" else b] = one[0]
     same("the output is not that of the unmasked elements alone", alone, "f(unmasked elements alone)", "count")
 
 
@@ -214,7 +215,8 @@ def empty_sets(subject: Subject, kind: str, options: Options, draw: Draw) -> Non
         if subject.differentiable:
             found = subject.gradients(X, mask, np.ones)
             for name, g in {"X": found.X, **found.parameters}.items():
-                _require_finite(f"with an empty set in the batch, the gradient of {name} is", g, X, mask)
+                what = f"with an empty set in the batch, the gradient of {name} is"
+                _require_finite(what, g, X, mask, label=f"gradient of {name}", hint="gradient")
     nothing = X[:, :0]
     try:
         y = subject(nothing, np.zeros(nothing.shape[:2], dtype=bool) if subject.takes_mask else None)
@@ -228,7 +230,15 @@ def empty_sets(subject: Subject, kind: str, options: Options, draw: Draw) -> Non
         compare("no elements and masked elements only are not the same", values, X, None, hint="empty")
 
 
-def _require_finite(what: str, y: np.ndarray, X: np.ndarray, mask: np.ndarray | None) -> None:
+def _require_finite(
+    what: str,
+    y: np.ndarray,
+    X: np.ndarray,
+    mask: np.ndarray | None,
+    *,
+    label: str = "f(X, mask)",
+    hint: str = "empty",
+) -> None:
     if not np.isfinite(y).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(y))[0])
-        raise Violation(f"{what} {y[place]}", X, mask, {"f(X, mask)": y}, place=place, hint="empty")
+        raise Violation(f"{what} {y[place]}", X, mask, {label: y}, place=place, hint=hint)

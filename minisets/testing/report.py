@@ -13,19 +13,21 @@ from minisets.testing.violation import Violation
 class PropertyError(AssertionError):
     """A set function does not have a property; the message has a counterexample."""
 
-    def __init__(self, check: str, name: str, violation: Violation, cause: Cause) -> None:
-        super().__init__(describe(check, name, violation, cause))
+    def __init__(self, check: str, name: str, violation: Violation, cause: Cause, note: str = "") -> None:
+        super().__init__(describe(check, name, violation, cause, note))
         self.check, self.violation, self.cause = check, violation, cause
 
 
-def describe(check: str, name: str, violation: Violation, cause: Cause) -> str:
-    """The whole message."""
+def describe(check: str, name: str, violation: Violation, cause: Cause, note: str = "") -> str:
+    """The whole message; the note is about the mask, if there is one."""
     X, mask, order = violation.X, violation.mask, violation.order
     lines = [f"{name} fails check_{check}: {violation.what}"]
     shown = {"X": X} | ({} if mask is None else {"mask": mask}) | ({} if order is None else {"π": order})
     shown |= {label: y for label, y in violation.values.items() if y is not X}
     width = max(map(len, shown))
     lines += [f"  {label:{width}} = {_array(value, width + 5)}" for label, value in shown.items()]
+    if note and mask is not None:
+        lines.append(f"  {note}")
     if violation.place is not None and len(violation.values) == 2:
         a, b = (float(y[violation.place]) for y in violation.values.values())
         apart = f", {abs(a - b):.2g} apart; rounding explains {violation.allowed:.1e}" if np.isfinite(a - b) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,22 @@ class MaskParameter:
     name: str | None = None
     means: str = "present"  # what is passed: True for "present", True for "padding", or the "lengths" of the sets
     required: bool = False
+
+    MEANINGS: ClassVar[dict[str, str]] = {
+        "present": "True where an element is present",
+        "padding": "True where there is none",
+        "lengths": "the sizes of the sets",
+    }
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.MEANINGS[self.means]}" if self.name else "none"
+
+    @property
+    def note(self) -> str:
+        """What a reader of a counterexample has to know if f is not told the mask as it is shown."""
+        if self.name is None or self.means == "present":
+            return ""
+        return f"the mask is shown as True where an element is present; f gets {self}"
 
     def value(self, mask: np.ndarray) -> np.ndarray:
         return {"present": mask.copy(), "padding": ~mask, "lengths": mask.sum(axis=1)}[self.means]

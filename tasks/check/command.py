@@ -40,14 +40,17 @@ def main(argv: list[str]) -> int:
     try:
         about = {"mask": None if given.mask == "none" else given.mask, "training": given.training}
         options = testing.Options(
-            examples=given.examples, seed=given.seed, sizes=tuple(given.sizes), finite=given.finite_padding
+            examples=given.examples,
+            seed=given.seed,
+            sizes=tuple(given.sizes),
+            finite=given.finite_padding,
+            empty=not given.never_empty,
         )
         subject = testing.Subject(build(given), d_in=given.d_in, drawing=options, **about)
     except (testing.CannotCheck, ValueError) as error:
         raise UsageError(str(error)) from None
-    print(
-        f"{given.name}: {subject.name}, {given.kind}, sets of width {subject.d_in}, {given.examples} examples a check"
-    )
+    asked = f"{given.kind}, sets of width {subject.d_in}, mask: {subject.mask}, {given.examples} examples a check"
+    print(f"{given.name}: {subject.name}, {asked}", flush=True)
     results = []
     for result in examine(subject, given.kind, options, given.only):
         print(f"{result.seconds:6.2f} s  {result}", flush=True)
@@ -55,7 +58,8 @@ def main(argv: list[str]) -> int:
     for message in counterexamples(results):
         print(f"\n{message}")
     failed, count = sum(result.error is not None for result in results), sum(not result.skipped for result in results)
-    print(f"\n{failed} of {count} checks failed" if failed else f"all {count} checks passed")
+    checks = "check" if count == 1 else "checks"
+    print(f"\n{failed} of {count} {checks} failed" if failed else f"{count} {checks} passed, none failed")
     return 1 if failed else 0
 
 
@@ -76,6 +80,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--sizes", type=reader(int), nargs=2, default=(1, 8), metavar=("LEAST", "MOST"), help=text)
     text = "padding holds finite numbers only, not nan and inf"
     parser.add_argument("--finite-padding", action="store_true", help=text)
+    parser.add_argument("--never-empty", action="store_true", help="there are no sets without elements")
     parser.add_argument("--training", action="store_true", help="in training mode instead of evaluation mode")
     given = parser.parse_args(argv)
     if given.d_in is not None and given.d_in < 1:

@@ -44,12 +44,15 @@ def networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_right_network_passes(networks: None, capsys: pytest.CaptureFixture):
     assert main(["check", "zoo_networks:build", "--kind", "invariant", "--d-in", "3", "--examples", "3"]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == "zoo_networks:build: Network, invariant, sets of width 3, 3 examples a check"
+    assert out[0] == (
+        "zoo_networks:build: Network, invariant, sets of width 3, mask: mask, True where an element is present, "
+        "3 examples a check"
+    )
     assert [line.split()[2:4] for line in out[1:-1]] == [
         ["invariant", "ok"], ["padding", "ok"], ["batch_independence", "ok"], ["empty_sets", "ok"],
         ["duplicates", "ok"], ["dtype", "ok"], ["gradients", "ok"], ["parameters", "ok"],
     ]  # fmt: skip
-    assert out[-1] == "all 8 checks passed"
+    assert out[-1] == "8 checks passed, none failed"
 
 
 def test_networks_and_functions_are_taken_as_they_are(networks: None, capsys: pytest.CaptureFixture):
