@@ -80,6 +80,7 @@ class TorchFunction(Foreign):
         super().__init__(function)
         self.torch, self.repeatable = sys.modules["torch"], repeatable
         self.device = "cpu"
+        self.unreached: set[str] = set()  # parameters from which no path led to the output of the last backward
         if is_torch_module(function):
             module: Any = function
             for named in (module.named_parameters(), module.named_buffers()):
@@ -109,6 +110,8 @@ class TorchFunction(Foreign):
             sent = [None] * len(wanted)
             if y.requires_grad:
                 sent = self.torch.autograd.grad(y, wanted, self._tensor(g), allow_unused=True)
+            reached = {id(leaf) for leaf, g in zip(wanted, sent, strict=True) if g is not None}
+            self.unreached = {name for name, leaf in given.items() if id(leaf) not in reached}
             found = iter(sent)
             return [
                 _array(next(found), leaf) if needed else None for leaf, needed in zip(leaves, needs_grad, strict=True)

@@ -84,6 +84,10 @@ TEXTS = {
     "another gradient": "The outputs are the same alone and in the batch: a derivative mixes sets, or counts padding.",
     "wrong outputs": "The outputs of these sets differ as well: check_padding or check_batch_independence tells why.",
     "no gradient": "detach(), .data, or a conversion to an array cuts the parameter off.",
+    "unused parameter": (
+        "No path leads from it to the output: a layer that forward() forgets, or whose result is overwritten. Freeze "
+        "it if this is meant to be so."
+    ),
     "plain tensor": (
         "Make it a parameter, or a buffer if it is to be constant: as it is, no optimizer sees it, no checkpoint has "
         "it, and it does not move to a device."

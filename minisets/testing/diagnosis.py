@@ -221,6 +221,7 @@ EVIDENT = {  # the hint of a violation -> the name of its cause
     "not a set": "pooled output",
     "raised": "refused",
     "untrained": "no gradient",
+    "unused": "unused parameter",
     "plain tensor": "plain tensor",
     "dropout": "dropout without effect",
     "reference": "another function",

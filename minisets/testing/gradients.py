@@ -3,8 +3,8 @@
 For the loss ⟨u, f(X)⟩ with fixed weights u, moved along with the outputs if f is equivariant:
 
     gradients      gX of πX is π gX; the gradients of parameters are the same; masked elements receive exactly 0
-    parameters     a parameter that changes the output receives a gradient; a tensor that changes the output and looks
-                   like a weight is a parameter; dropout that was built is applied in training mode
+    parameters     a parameter that changes the output receives a gradient, and there are no others; a tensor that
+                   changes the output and looks like a weight is a parameter; dropout that was built is applied
 """
 
 from __future__ import annotations
@@ -127,6 +127,14 @@ def parameters(subject: Subject, kind: str, options: Options) -> None:
             if _matters(subject, tensor, X, y):
                 what = f"the output depends on {name}, a plain tensor: it is neither a parameter nor a buffer"
                 raise Violation(what, X, None, {name: tensor.detach().numpy()}, hint="plain tensor")
+        unused = found.unreached
+        if unused and subject.takes_mask:  # it may have to do with masked elements, or with empty sets
+            mask = np.array([[True, False], [False, False]])
+            unused &= subject.gradients(X, mask, u).unreached
+        if unused:
+            name = min(unused, key=list(subject.parameters()).index)
+            what = f"the parameter {name} takes no part in the output"
+            raise Violation(what, X, None, {"f(X)": y}, hint="unused")
     dropouts = list(_dropouts(subject.original))
     if dropouts:
         with subject.prepared(training=True):

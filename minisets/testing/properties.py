@@ -31,7 +31,7 @@ Case = tuple[np.ndarray, np.ndarray | None]
 class Options(Drawing):
     """What to draw, and how strict to be."""
 
-    examples: int = 25
+    examples: int = 40
     seed: int = 0
     magnitude: float = 1e4  # the size of large elements, for which outputs must be finite
     at_end: bool = False  # padding comes after all elements, as functions that take lengths need it

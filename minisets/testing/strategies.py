@@ -45,7 +45,7 @@ class Drawing:
 @st.composite
 def sets(draw: Any, d: int, *, batch: Range = BATCH, sizes: Range = SIZES, sample: Sample = normal) -> np.ndarray:
     """A batch of sets (B, n, d) in float64, with B in batch and n in sizes."""
-    B, n = draw(st.integers(*batch)), draw(st.integers(*sizes))
+    B, n = (draw(st.sampled_from(range(low, high + 1))) for low, high in (batch, sizes))  # integers() draws 1 too often
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     return np.asarray(sample(rng, (B, n, d)), dtype="float64")
 
@@ -80,8 +80,11 @@ def ragged_sets(
 
 @st.composite
 def permutations(draw: Any, B: int, n: int) -> np.ndarray:
-    """Indices (B, n): a permutation of the elements of each set; shrinks to the exchange of two."""
-    return np.array([draw(st.permutations(range(n))) for _ in range(B)], dtype=int).reshape(B, n)
+    """Indices (B, n): a permutation of the elements of each set, never none; shrinks to the exchange of two."""
+    orders = np.array([draw(st.permutations(range(n))) for _ in range(B)], dtype=int).reshape(B, n)
+    if n > 1:
+        orders[(orders == np.arange(n)).all(axis=1), :2] = (1, 0)
+    return orders
 
 
 @st.composite

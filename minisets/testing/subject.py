@@ -35,6 +35,7 @@ class Gradients:
     y: np.ndarray
     X: np.ndarray
     parameters: dict[str, np.ndarray]
+    unreached: frozenset[str] = frozenset()  # parameters from which no path leads to y
 
 
 class Subject:
@@ -105,7 +106,10 @@ class Subject:
             self.leaves = {f"parameter {i}": x for i, x in enumerate(x for x in found if x in others)}
         named = self.parameters() | self.leaves
         parameters = {name: np.asarray(found.get(x, np.zeros(x.shape, x.dtype))) for name, x in named.items()}
-        return Gradients(self._checked(y, X, mask), found.get(leaf, np.zeros_like(X)), parameters)
+        unreached = {name for name, x in self.parameters().items() if x not in found}
+        unreached |= getattr(self.function, "unreached", set())
+        gX = found.get(leaf, np.zeros_like(X))
+        return Gradients(self._checked(y, X, mask), gX, parameters, frozenset(unreached))
 
     def _checked(self, y: np.ndarray, X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         """The output, if it has a part for each set and, if f is to be equivariant, for each element."""

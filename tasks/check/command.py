@@ -74,7 +74,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     text = "what True means in its mask, or that it takes lengths (default: auto, by its name); none: call it without"
     parser.add_argument("--mask", choices=("auto", "present", "padding", "lengths", "none"), default="auto", help=text)
     parser.add_argument("--only", action="append", metavar="CHECK", help="one check; may be repeated (default: all)")
-    parser.add_argument("--examples", type=reader(int), default=25, metavar="COUNT", help="of each check (default: 25)")
+    parser.add_argument("--examples", type=reader(int), default=40, metavar="COUNT", help="of each check (default: 40)")
     parser.add_argument("--seed", type=reader(int), default=0, help="of the examples and of rng (default: 0)")
     text = "the least and the largest number of elements (default: 1 8)"
     parser.add_argument("--sizes", type=reader(int), nargs=2, default=(1, 8), metavar=("LEAST", "MOST"), help=text)

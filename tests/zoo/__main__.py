@@ -21,7 +21,7 @@ from minisets.testing.checks import examine, run
 from minisets.testing.properties import Options
 from minisets.testing.subject import Subject
 from tests.helpers.commandline import ROOT
-from tests.zoo import right, wrong_gradients, wrong_masks, wrong_order
+from tests.zoo import held_out_right, held_out_wrong, right, wrong_gradients, wrong_masks, wrong_order
 from tests.zoo.member import D_IN, Member
 
 PAGE = ROOT / "docs" / "08-testing.md"
@@ -30,11 +30,13 @@ TABLE = re.compile(r"(?<=<!-- zoo -->\n).*(?=<!-- end of zoo -->)", flags=re.S)
 
 def members() -> list[Member]:
     """All that can run here, wrong ones first: those of PyTorch and JAX only where these are installed."""
-    found = [*wrong_order.ZOO.members, *wrong_masks.ZOO.members, *wrong_gradients.ZOO.members, *right.ZOO.members]
+    ours = (wrong_order, wrong_masks, wrong_gradients, held_out_wrong, right, held_out_right)
+    found = [member for module in ours for member in module.ZOO.members]
     if importlib.util.find_spec("torch"):
-        from tests.zoo import torch_right, torch_wrong
+        from tests.zoo import held_out_torch_right, held_out_torch_wrong, torch_right, torch_wrong
 
-        found += [*torch_wrong.ZOO.members, *torch_right.ZOO.members]
+        theirs = (torch_wrong, held_out_torch_wrong, torch_right, held_out_torch_right)
+        found += [member for module in theirs for member in module.ZOO.members]
     if importlib.util.find_spec("jax"):
         from tests.zoo import jax_members
 

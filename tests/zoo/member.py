@@ -63,6 +63,11 @@ def present(mask: Any, X: Any) -> np.ndarray:
     return np.ones(X.shape[:2], dtype=bool) if mask is None else np.asarray(mask)
 
 
+def values(X: Any) -> np.ndarray:
+    """The numbers of an array or a Tensor."""
+    return X.numpy() if isinstance(X, Tensor) else np.asarray(X)
+
+
 class Elements(Module):
     """φ(x) = relu(x W + b), with masked elements zeroed before and after, if there is a mask."""
 
