@@ -192,7 +192,7 @@ class Drawing:
             self.text(x + away * side[0], y + away * side[1], label, size=small, color=color)
 
     def brace(self, start: Point, end: Point, label: str = "", *, depth: float = 9.0, color: str = "ink") -> None:
-        """A curly brace from start to end; tip and label are to the right of that direction: below, from left to right."""
+        """A curly brace from start to end; its tip and label are to the right of that direction."""
         (x0, y0), (x1, y1) = start, end
         length = math.hypot(x1 - x0, y1 - y0) or 1.0
         ux, uy = (x1 - x0) / length, (y1 - y0) / length
