@@ -1,5 +1,7 @@
 """Pictures of chapters 2 to 4: tapes with the numbers that flow back, the pull of attention, errors of differences."""
 
+import itertools
+
 import numpy as np
 
 from autograd import Tensor
@@ -84,7 +86,7 @@ def tape() -> Drawing:
     for box, text in ((boxes[1], "x = (3, 4)"), (boxes[3], "1"), (boxes[4], "2")):
         d.text(box.x, 38, text, color="faint", size=14)
         d.arrow((box.x, 49), (box.x, box.top - 2), color="faint")
-    for start, end in zip(boxes, boxes[1:], strict=False):
+    for start, end in itertools.pairwise(boxes):
         d.arrow(start, end)
     sent = [w.grad, *(g[node] for node in nodes)]
     for box, before, gradient in zip(boxes[1:], boxes, sent, strict=False):
@@ -102,22 +104,16 @@ def attention_pull() -> Drawing:
     places = {"Q": (60, 50), "K": (60, 120), "V": (60, 190), "S": (250, 85), "P": (420, 85), "O": (590, 135)}
     shapes = {"Q": "n × e", "K": "m × e", "V": "m × f", "S": "n × m", "P": "n × m", "O": "n × f"}
 
-    def boxes(prefix: str, kind: str) -> dict:
-        kinds = {name: kind for name in places} | ({"O": "result"} if kind == "value" else {})
+    def boxes(kind: str, label: str) -> dict:
+        kinds = dict.fromkeys(places, kind) | ({"O": "result"} if kind == "value" else {})
         return {
-            name: d.box(
-                x,
-                y,
-                f"*{name}*" if not prefix else "g" if name == "O" else f"g_{{{name}}}",
-                below=shapes[name],
-                kind=kinds[name],
-            )
+            name: d.box(x, y, label.format(name).replace("g_{O}", "g"), below=shapes[name], kind=kinds[name])
             for name, (x, y) in places.items()
         }
 
-    b = boxes("", "value")
+    b = boxes("value", "*{}*")
     d.arrow(b["Q"], b["S"])
-    d.arrow(b["K"], b["S"], label="")
+    d.arrow(b["K"], b["S"])
     d.arrow(b["S"], b["P"], label="softmax")
     d.arrow(b["P"], b["O"])
     d.route(b["V"].at(1, 0), (520, 190), (b["O"].left - 3, 150))
@@ -125,7 +121,7 @@ def attention_pull() -> Drawing:
     d.text(505, 88, "*P V*", size=13, color="faint")
     d.line((20, 225), (640, 225), color="faint", width=0.7, dashed=True)
     with d.group(y=220):
-        b = boxes("g", "red")
+        b = boxes("red", "g_{{{}}}")
         back = {"color": "red"}
         d.arrow(b["O"], b["P"], **back)
         d.route(b["O"].at(-1, 0.4), (520, 190), b["V"].at(1, 0), **back)
@@ -151,10 +147,8 @@ def step_size() -> Plot:
     central = [abs((f(2 + h) - f(2 - h)) / (2 * h) - true) for h in steps]
     figure = new_figure(6, 3.6)
     axes = figure.subplots()
-    axes.plot(steps, forward, marker="o", markersize=3, color=COLORS["orange"], label="forward: (f(x + h) − f(x)) / h")
-    axes.plot(
-        steps, central, marker="s", markersize=3, color=COLORS["blue"], label="central: (f(x + h) − f(x − h)) / 2h"
-    )
+    axes.plot(steps, forward, marker="o", markersize=3, color=COLORS["orange"], label="(f(x + h) − f(x)) / h")
+    axes.plot(steps, central, marker="s", markersize=3, color=COLORS["blue"], label="(f(x + h) − f(x − h)) / 2h")
     axes.set(xscale="log", yscale="log", xlabel="step h", ylabel="error", ylim=(1e-13, 1))
     axes.annotate("rounding", (3e-12, 2e-2), color=COLORS["faint"])
     axes.annotate("truncation", (2e-3, 2e-9), color=COLORS["faint"])
