@@ -1,5 +1,7 @@
 """Pictures of chapter 6: the four blocks and a whole network, with shapes."""
 
+import itertools
+
 from docs.pictures.drawing import Drawing, picture
 
 
@@ -102,7 +104,7 @@ def set_transformer() -> Drawing:
         shapes.append(d.box(185, y, label, below=shape, kind=kind, width=150))
         if remark:
             d.text(278, y, remark, size=12, color="faint", anchor="start")
-    for a, b in zip(shapes, shapes[1:], strict=False):
+    for a, b in itertools.pairwise(shapes):
         d.arrow(a, b)
     for name, first, last in (("encoder", 1, 2), ("decoder", 3, 5)):
         d.brace((100, shapes[first].top), (100, shapes[last].bottom), name)
