@@ -19,7 +19,9 @@ def softmax(s: np.ndarray) -> np.ndarray:
 
 @picture
 def attention_worked() -> Drawing:
-    d = Drawing(520, 410, "The first of three elements attends to the set: keys, scores, weights, values, weighted mean")
+    d = Drawing(
+        520, 410, "The first of three elements attends to the set: keys, scores, weights, values, weighted mean"
+    )
     scores = 2 * KIND[0] * KIND
     weights = softmax(scores)
     rows = {"elements": 34, "keys": 104, "scores": 180, "weights": 256, "values": 312}
@@ -30,7 +32,9 @@ def attention_worked() -> Drawing:
         element = d.box(x, rows["elements"], f"*x*_{{{j + 1}}} = ({number(KIND[j])}, {number(AMOUNT[j])})")
         key = d.box(x, rows["keys"], number(KIND[j]), kind="op", width=64)
         score = d.box(x, rows["scores"], number(scores[j]), kind="plain", width=64)
-        weight = d.cells(x - 28, rows["weights"] - 24, 1, 1, size=56, values=[[weights[j]]], labels=[[number(weights[j], 3)]])
+        weight = d.cells(
+            x - 28, rows["weights"] - 24, 1, 1, size=56, values=[[weights[j]]], labels=[[number(weights[j], 3)]]
+        )
         d.arrow(element, key)
         d.arrow(key, score)
         d.text(x + 10, (rows["keys"] + rows["scores"]) / 2, "× query 2", anchor="start", size=12, color="orange")
@@ -119,14 +123,18 @@ def attention_plane() -> Plot:
     for axes, (title, score) in zip(figure.subplots(1, 2), scores.items(), strict=True):
         field, weights = np.exp(score(grid) - score(grid).max()), softmax(score(keys))
         axes.imshow(field, cmap=HEAT, origin="lower", extent=(-r, r, -r, r), vmin=0, vmax=1, interpolation="bilinear")
-        axes.scatter(*keys.T, s=10 + 260 * weights, color=COLORS["orange"], edgecolor=COLORS["ink"], linewidth=0.8, zorder=3)
+        axes.scatter(
+            *keys.T, s=10 + 260 * weights, color=COLORS["orange"], edgecolor=COLORS["ink"], linewidth=0.8, zorder=3
+        )
         for k, p in zip(keys, weights, strict=True):
             if p > 0.02:
                 away = 5 + 8 * np.sqrt(p)
                 left = k[0] > 2
                 place = {"xytext": (-away if left else away, 0), "ha": "right" if left else "left", "va": "center"}
                 axes.annotate(f"{p:.2f}", k, textcoords="offset points", fontsize=10, **place)
-        axes.annotate("", query, (0, 0), arrowprops={"arrowstyle": "->", "color": COLORS["ink"], "shrinkA": 0, "shrinkB": 0})
+        axes.annotate(
+            "", query, (0, 0), arrowprops={"arrowstyle": "->", "color": COLORS["ink"], "shrinkA": 0, "shrinkB": 0}
+        )
         axes.annotate("q", query / 2, xytext=(-4, 6), textcoords="offset points", ha="center", fontsize=11)
         axes.set(xlim=(-r, r), ylim=(-r, r), xticks=(), yticks=(), aspect="equal")
         axes.set_title(title, fontsize=11)

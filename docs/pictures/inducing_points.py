@@ -78,9 +78,19 @@ def inducing_shares() -> Drawing:
     cluster = ((X[:, None] - run["true_mu"][0][None]) ** 2).sum(axis=-1).argmin(axis=1)
     shares = np.stack([A[:, cluster == j].sum(axis=1) for j in range(4)])
     points = np.bincount(cluster) / len(X)
-    d = Drawing(560, 190, "The attention of 16 inducing points, divided among four clusters, beside the clusters' sizes")
+    d = Drawing(
+        560, 190, "The attention of 16 inducing points, divided among four clusters, beside the clusters' sizes"
+    )
     order = np.lexsort(shares.round(1))
-    d.cells(70, 40, 4, 16, size=30, values=shares[:, order], labels=[[f"{100 * s:.0f}" for s in row] for row in shares[:, order]])
+    d.cells(
+        70,
+        40,
+        4,
+        16,
+        size=30,
+        values=shares[:, order],
+        labels=[[f"{100 * s:.0f}" for s in row] for row in shares[:, order]],
+    )
     for j in range(4):
         d.text(60, 55 + 30 * j, f"{100 * points[j]:.0f} %", anchor="end", size=13)
     d.text(60, 22, "points", anchor="end", size=13, color="faint")

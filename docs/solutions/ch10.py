@@ -1,7 +1,7 @@
 """Solutions of chapter 10, the proofs.
 
-1. By hand.  With scores 0 the softmax of any ω of the form 1 + f has the weights 1 + f(0).  For f = sigmoid they are
-   3/2; the f that makes the proof right is sigmoid(s) − ½, or tanh.
+1. By hand.  If all scores are 0, every weight is ω(0) = 1 + f(0).  With f = sigmoid that is 3/2; with tanh, or with
+   sigmoid(s) − ½, it is 1.
 2. By hand.  LN(x) subtracts the mean over features.  For z = (c, c, …, c) that leaves zeros: such elements are all
    alike behind a LayerNorm, and with d = 1 every element is.
 """

@@ -2,9 +2,9 @@
 
 1. By hand.  Only the sum counts.  With φ(x) = 1 it is n; the mean of a constant is the constant, and so is its
    maximum.
-2. By hand.  A first layer can compute amount · [kind = 1], [kind = 1] and the same for −1, four features; their means are
-   what the next layer receives, and the quotient of two of them is the mean amount of a kind.  So rFFp can do it, with
-   features for each kind, and layers that approximate a division.  A SAB needs no features for each kind.
+2. By hand.  A first layer can compute amount · [kind = 1], [kind = 1] and the same for −1, four features; the next one
+   receives their means, and the quotient of two of them is the mean amount of a kind.  So rFFp can do it, with features
+   for each kind, and layers that approximate a division.  A SAB needs no features for each kind.
 """
 
 from __future__ import annotations
