@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import autograd
-from docs import contents
+from docs import contents, markdown
 from tests.docs import pages
 from tests.docs.pages import ROOT
 
@@ -29,7 +29,7 @@ def run(text: str) -> None:
     """A ```python block runs; a ```text block after it is what it prints."""
     names: dict = {}
     printed = None
-    for fence in pages.fences(text):
+    for fence in markdown.fences(text):
         if fence.info == "python":
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile(fence.body, f"the snippet in line {fence.line}", "exec"), names)
@@ -163,7 +163,7 @@ def test_the_names_of_headings():
     text = (
         "# Why √d\n\n## A. *b* `c_d`\n\n## A. *b* `c_d`\n\n### [A link](x.md), and more\n\n```text\n# no heading\n```\n"
     )
-    assert pages.anchors(text) == {"why-d", "a-b-c_d", "a-b-c_d-1", "a-link-and-more"}
+    assert markdown.anchors(text) == {"why-d", "a-b-c_d", "a-b-c_d-1", "a-link-and-more"}
 
 
 @pytest.mark.parametrize(
