@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from docs.pictures.drawing import Drawing, picture
+from docs.pictures.drawing import Drawing, Shape, picture
 from docs.pictures.plot import COLORS, Plot, new_figure
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -68,6 +68,27 @@ def nystrom_error() -> Plot:
     axes.minorticks_off()
     axes.legend()
     return Plot(figure, "The error of rank-m approximations of a kernel matrix of 300 points, against m")
+
+
+@picture
+def inducing_points() -> Drawing:
+    run = np.load(RESULTS / "clustering/paper/isab16-pma-seed0/examples.npz")
+    X, A = run["X"][0][run["mask"][0]], run["attention"]
+    d = Drawing(540, 500, "The attention of four of sixteen inducing points to the points of one set")
+    low, high = X.min(axis=0), X.max(axis=0)
+    for panel, i in enumerate((0, 3, 14, 15)):
+        left, top = 12 + 266 * (panel % 2), 28 + 244 * (panel // 2)
+        d.rect(Shape(left + 125, top + 105, 250, 210), round=3)
+        d.text(left + 125, top - 12, f"inducing point {i + 1}", size=13)
+        share = A[i] * len(X)  # 1: the weight of an element under uniform attention
+        for x, s in sorted(zip(X, share, strict=True), key=lambda pair: pair[1]):
+            u, v = (x - low) / (high - low)
+            strength = min(float(s) / 4, 1.0)
+            d.dot(
+                left + 12 + 226 * u, top + 198 - 186 * v, 1.6 + 2.6 * strength,
+                color="orange" if strength > 0.25 else "gray", opacity=0.35 + 0.65 * strength,
+            )  # fmt: skip
+    return d
 
 
 @picture
