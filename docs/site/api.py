@@ -87,6 +87,8 @@ def described(found: Any, name: str, heading: str = "") -> Iterator[str]:
 def documentation(found: Any) -> str:
     """The docstring; what a dataclass or a NamedTuple writes by itself is none."""
     text = inspect.getdoc(found) if not inspect.isclass(found) else found.__doc__
+    if not text and inspect.isclass(found):  # the file is about this class
+        text = inspect.getdoc(inspect.getmodule(found))
     generated = inspect.isclass(found) and text and re.fullmatch(rf"{found.__name__}\(.*\)", text, flags=re.S)
     return "" if generated or not text else inspect.cleandoc(text)
 

@@ -10,7 +10,7 @@ from html import escape
 def paragraphs(docstring: str) -> list[tuple[bool, str]]:
     """(verbatim, text) for each paragraph: verbatim if it is indented, or if spaces align something in it."""
     found: list[tuple[bool, str]] = []
-    for block in re.split(r"\n\s*\n", inspect.cleandoc(docstring)):
+    for block in filter(None, re.split(r"\n\s*\n", inspect.cleandoc(docstring))):
         verbatim = bool(re.search(r"^(?:  |>>>)|\S {3,}\S", block, flags=re.M))
         if verbatim and found and found[-1][0]:
             found[-1] = (True, f"{found[-1][1]}\n\n{block}")
