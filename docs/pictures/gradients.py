@@ -69,7 +69,7 @@ def fan_out() -> Drawing:
 
 @picture
 def tape() -> Drawing:
-    d = Drawing(700, 222, "The tape of ((w x).sum() − 1)², and the gradients that flow back")
+    d = Drawing(610, 222, "The tape of ((w x).sum() − 1)², and the gradients that flow back")
     w = Tensor([2.0, -1.0], requires_grad=True)
     product = w * np.array([3.0, 4.0])
     total = product.sum()
@@ -79,10 +79,10 @@ def tape() -> Drawing:
     nodes = [t.node for t in steps]
     values = [written(t.data) for t in steps]
     g = gradients_of_nodes(loss)
-    leaf = d.box(60, 110, "w", below=written(w.data), kind="parameter", width=84)
+    leaf = d.box(45, 110, "w", below=written(w.data), kind="parameter", width=70)
     boxes = [leaf]
-    for x, node, value in zip((220, 365, 500, 635), nodes, values, strict=True):
-        boxes.append(d.box(x, 110, node.op, below=value, kind="result" if node is nodes[-1] else "op", width=92))
+    for x, node, value in zip((185, 310, 435, 560), nodes, values, strict=True):
+        boxes.append(d.box(x, 110, node.op, below=value, kind="result" if node is nodes[-1] else "op", width=86))
     for box, text in ((boxes[1], "x = (3, 4)"), (boxes[3], "1"), (boxes[4], "2")):
         d.text(box.x, 38, text, color="faint", size=14)
         d.arrow((box.x, 49), (box.x, box.top - 2), color="faint")
@@ -91,17 +91,17 @@ def tape() -> Drawing:
     sent = [w.grad, *(g[node] for node in nodes)]
     for box, before, gradient in zip(boxes[1:], boxes, sent, strict=False):
         d.arrow(box.at(-0.2, 1), before.at(0.2, 1), bend=22, label=written(gradient), color="red", width=1.8)
-    d.arrow((690, 175), boxes[-1].at(0.4, 1), color="red", width=1.8)
-    d.text(680, 188, written(sent[-1]), color="red", size=14)
-    d.text(20, 22, "forward: values", anchor="start", size=13, color="faint")
-    d.text(20, 202, "backward: gradients", anchor="start", size=13, color="red")
+    d.arrow((603, 175), boxes[-1].at(0.4, 1), color="red", width=1.8)
+    d.text(598, 188, written(sent[-1]), color="red", size=14)
+    d.text(20, 22, "forward: values", anchor="start", size=15, color="faint")
+    d.text(20, 202, "backward: gradients", anchor="start", size=15, color="red")
     return d
 
 
 @picture
 def attention_pull() -> Drawing:
-    d = Drawing(660, 440, "Attention, forward and back")
-    places = {"Q": (60, 50), "K": (60, 120), "V": (60, 190), "S": (250, 85), "P": (420, 85), "O": (590, 135)}
+    d = Drawing(560, 440, "Attention, forward and back")
+    places = {"Q": (45, 50), "K": (45, 120), "V": (45, 190), "S": (210, 85), "P": (370, 85), "O": (515, 135)}
     shapes = {"Q": "n × e", "K": "m × e", "V": "m × f", "S": "n × m", "P": "n × m", "O": "n × f"}
 
     def boxes(kind: str, label: str) -> dict:
@@ -116,23 +116,23 @@ def attention_pull() -> Drawing:
     d.arrow(b["K"], b["S"])
     d.arrow(b["S"], b["P"], label="softmax")
     d.arrow(b["P"], b["O"])
-    d.route(b["V"].at(1, 0), (520, 190), (b["O"].left - 3, 150))
-    d.text(160, 85, "α *Q K*^{⊤}", size=13, color="faint")
-    d.text(505, 88, "*P V*", size=13, color="faint")
-    d.line((20, 225), (640, 225), color="faint", width=0.7, dashed=True)
+    d.route(b["V"].at(1, 0), (455, 190), (b["O"].left - 3, 150))
+    d.text(128, 85, "α *Q K*^{⊤}", size=15, color="faint")
+    d.text(450, 84, "*P V*", size=15, color="faint")
+    d.line((20, 225), (540, 225), color="faint", width=0.7, dashed=True)
     with d.group(y=220):
         b = boxes("red", "g_{{{}}}")
         back = {"color": "red"}
         d.arrow(b["O"], b["P"], **back)
-        d.route(b["O"].at(-1, 0.4), (520, 190), b["V"].at(1, 0), **back)
+        d.route(b["O"].at(-1, 0.4), (455, 190), b["V"].at(1, 0), **back)
         d.arrow(b["P"], b["S"], **back)
         d.arrow(b["S"], b["Q"], **back)
         d.arrow(b["S"], b["K"], **back)
-        d.text(505, 84, "g *V*^{⊤}", size=13, color="faint")
-        d.text(340, 206, "*P*^{⊤} g", size=13, color="faint")
-        d.text(335, 50, "*P* ⊙ (g_{P} − r)", size=13, color="faint")
-        d.text(160, 45, "α g_{S} *K*", size=13, color="faint")
-        d.text(160, 130, "α g_{S}^{⊤} *Q*", size=13, color="faint")
+        d.text(452, 82, "g *V*^{⊤}", size=15, color="faint")
+        d.text(280, 206, "*P*^{⊤} g", size=15, color="faint")
+        d.text(290, 44, "*P* ⊙ (g_{P} − r)", size=15, color="faint")
+        d.text(140, 45, "α g_{S} *K*", size=15, color="faint")
+        d.text(140, 132, "α g_{S}^{⊤} *Q*", size=15, color="faint")
     return d
 
 

@@ -22,9 +22,9 @@ def who_sees_whom() -> Drawing:
 
     def labels(texts: dict[float, str]) -> None:
         for x, text in texts.items():
-            d.text(x, 280, text, size=14, color="faint")
+            d.text(x, 278, text, size=19, color="faint")
 
-    d.text(165, 22, "Deep Sets", bold=True)
+    d.text(165, 22, "Deep Sets", bold=True, size=19)
     X, Z = column(30, elements, "blue"), column(120, elements, "gray")
     for a, b in zip(X, Z, strict=True):
         join([a], [b])
@@ -34,7 +34,7 @@ def who_sees_whom() -> Drawing:
     labels({75: "φ", 165: "mean", 255: "ρ"})
 
     with d.group(x=360):
-        d.text(165, 22, "Set Transformer", bold=True)
+        d.text(165, 22, "Set Transformer", bold=True, size=19)
         X, Z = column(30, elements, "blue"), column(120, elements, "gray")
         seeds, Y = column(210, outputs, "orange"), column(300, outputs, "green")
         join(X, Z)
@@ -64,10 +64,10 @@ def paths(jointly: bool, steps: int = 40, sigma: float = 0.5) -> np.ndarray:
 
 @picture
 def explaining_away() -> Drawing:
-    d = Drawing(660, 330, "Three centers that are decided one by one, and jointly")
+    d = Drawing(660, 352, "Three centers that are decided one by one, and jointly")
     for left, title, jointly in ((0, "each on its own", False), (330, "jointly", True)):
         found = paths(jointly) * [90, -90] + [left + 165, 185]
-        d.text(left + 165, 22, title, bold=True)
+        d.text(left + 165, 22, title, bold=True, size=19)
         for x, y in POINTS * [90, -90] + [left + 165, 185]:
             d.dot(x, y, 3.5, color="gray", opacity=0.7)
         for k, color in enumerate(("blue", "orange", "purple")):
@@ -77,5 +77,5 @@ def explaining_away() -> Drawing:
             same = [j for j in range(k) if np.hypot(*(found[-1, j] - found[-1, k])) < 3]
             d.circle(x, y, 9 + 5 * len(same), kind="plain")
             d.dot(x, y, 5, color=color)
-    d.text(330, 315, "from the same three starts", size=13, color="faint")
+    d.text(330, 336, "from the same three starts", size=17, color="faint")
     return d
