@@ -64,7 +64,8 @@ def slope(P: Array) -> Array:
 
 def mistakes() -> dict[Callable[[Array], Array], str]:
     """first cuts the array into heads before it cuts the rows.  second forgets to exchange the axes: its scores are
-    (B, n, h, h).  third never splits, and its softmax runs over the queries: columns add up to 1, not rows."""
+    (B, n, h, h).  third never splits, and its softmax runs over the queries: columns add up to 1, not rows.
+    Only first is not equivariant; in second an element does not even see the others."""
     return {
         first: "the split mixes elements",
         second: "the features of an element attend to each other, not the elements",
