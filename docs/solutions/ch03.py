@@ -45,7 +45,7 @@ def sort(x: Array) -> tuple[Array, Vjp]:
 
 
 def cumsum(x: Array) -> tuple[Array, Vjp]:
-    """For three numbers J = [[1, 0, 0], [1, 1, 0], [1, 1, 1]], Jᵀ g = (g₁ + g₂ + g₃, g₂ + g₃, g₃): sums from the end."""
+    """For three numbers J = [[1, 0, 0], [1, 1, 0], [1, 1, 1]]; Jᵀ g = (g₁ + g₂ + g₃, g₂ + g₃, g₃) sums from the end"""
     return np.cumsum(x), lambda g: np.cumsum(g[::-1])[::-1]
 
 
