@@ -24,12 +24,20 @@ def html(docstring: str | None) -> str:
     blocks = []
     for verbatim, text in paragraphs(docstring or ""):
         if verbatim:
-            lines = "&#10;".join(escape(line) or " " for line in _dedented(text))
+            lines = "&#10;".join(escape(_unbroken(line)) or " " for line in _dedented(text))
             blocks.append(f"<pre>{lines}</pre>")
         else:
             words = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(" ".join(text.split())))
             blocks.append(f"<p>{words}</p>")
     return f'<div class="docstring">{"".join(blocks)}</div>'
+
+
+def _unbroken(line: str) -> str:
+    """Equations side by side: a line that is too long for the page breaks between them, not inside a short one."""
+    parts = re.split(r"(?<=\S)( {3,})(?=\S)", line)
+    if len(parts) == 1 or line.startswith((" ", ">>>")) or "=" not in line:
+        return line
+    return "".join(part.replace(" ", "\xa0") if part.strip() and len(part) <= 42 else part for part in parts)
 
 
 def _dedented(text: str) -> list[str]:

@@ -83,10 +83,17 @@ class _Parser:
     def items(self, ends: set[str | None]) -> list[str]:
         parts: list[str] = []
         while self.peek() not in ends:
-            parts.append(self.scripted())
+            self.append(parts)
         if self.peek() is not None:
             self.next()
         return parts
+
+    def append(self, parts: list[str]) -> None:
+        """The next atom, with a thin space before the name of a function that follows a letter or a parenthesis."""
+        named = self.peek() in FUNCTIONS or self.peek() in ("\\operatorname", "\\operatorname*")
+        if named and parts and parts[-1].endswith(("</mi>", "</mn>", "</mover>", "</msub>", "</msup>", ">)</mo>")):
+            parts.append('<mspace width="0.17em"/>')
+        parts.append(self.scripted())
 
     def argument(self) -> str:
         """A group {...} or a single atom: what a command or a script takes."""
@@ -102,15 +109,16 @@ class _Parser:
         """An atom with its subscript and superscript."""
         start = self.peek()
         base = "<mrow></mrow>" if start in ("_", "^") else self.atom()
-        scripts = {"_": "", "^": ""}
+        scripts, primes = {"_": "", "^": ""}, ""
         while self.peek() in ("_", "^", "'"):
             kind = self.next()
             if kind == "'":
-                scripts["^"] += _operator("′")
+                primes += _operator("′", lspace="0", rspace="0")  # the character is raised already
                 continue
             if scripts[kind]:
                 raise TexError(f"two {kind} in a row")
             scripts[kind] = self.argument()
+        base = f"<mrow>{base}{primes}</mrow>" if primes else base
         low, high = scripts["_"], scripts["^"]
         above = start in LIMITS and (self.display or start in ("\\underbrace", "\\overbrace"))
         under, over = ("munder", "mover") if above else ("msub", "msup")
@@ -135,6 +143,8 @@ class _Parser:
             return f"<mi>{token}</mi>"
         if token in "()[]|":
             return _operator(token, stretchy="false")
+        if token in ".,;":
+            return _operator(token, lspace="0", rspace="0" if token == "." else "0.17em")
         return _operator("−" if token == "-" else token)
 
     # ---- commands
@@ -227,7 +237,7 @@ class _Parser:
             elif token is None:
                 raise TexError(f"\\begin{{{name}}} without \\end")
             else:
-                rows[-1][-1].append(self.scripted())
+                self.append(rows[-1][-1])
         self.next()
         if self.words() != name:
             raise TexError(f"\\begin{{{name}}} ends with another name")
