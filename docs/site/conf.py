@@ -19,6 +19,7 @@ nitpicky = True
 html_theme = "furo"
 html_title = project
 html_css_files = ["pictures.css", "book.css"]
+html_search_scorer = "scorer.js"
 html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False

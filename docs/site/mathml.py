@@ -90,7 +90,7 @@ class _Parser:
 
     def append(self, parts: list[str]) -> None:
         """The next atom, with a thin space before the name of a function that follows a letter or a parenthesis."""
-        named = self.peek() in FUNCTIONS or self.peek() in ("\\operatorname", "\\operatorname*")
+        named = self.peek() in FUNCTIONS or self.peek() == "\\mathrm"
         if named and parts and parts[-1].endswith(("</mi>", "</mn>", "</mover>", "</msub>", "</msup>", ">)</mo>")):
             parts.append('<mspace width="0.17em"/>')
         parts.append(self.scripted())
@@ -133,7 +133,7 @@ class _Parser:
         token = self.next()
         if token == "{":
             return self.row(end="}")
-        if token in ("}", "&", "\\\\", "_", "^", "$", "#", "%"):
+        if token in ("}", "&", "\\\\", "\\cr", "_", "^", "$", "#", "%"):
             raise TexError(f"{token!r} is out of place")
         if token.startswith("\\"):
             return self.command(token)
@@ -207,7 +207,8 @@ class _Parser:
             return f"<mroot>{self.argument()}{index}</mroot>"
         return f"<msqrt>{self.argument()}</msqrt>"
 
-    def do_operatorname(self) -> str:
+    def do_mathrm(self) -> str:
+        """A name, such as softmax: GitHub does not allow \\operatorname."""
         return f"<mi mathvariant='normal'>{escape(self.words())}</mi>{self.applied()}"
 
     def do_left(self) -> str:
@@ -231,7 +232,7 @@ class _Parser:
             if token == "&":
                 self.next()
                 rows[-1].append([])
-            elif token == "\\\\":
+            elif token in ("\\\\", "\\cr"):
                 self.next()
                 rows.append([[]])
             elif token is None:

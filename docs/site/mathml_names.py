@@ -38,9 +38,14 @@ SYMBOLS: dict[str, tuple[str, str]] = {  # command -> element, text
 _NAMES = "exp log ln sin cos tan tanh det dim ker deg max min sup inf lim arg Pr gcd"
 FUNCTIONS = {f"\\{name}": name for name in _NAMES.split()}
 LIMITS = {"\\sum", "\\prod", "\\max", "\\min", "\\sup", "\\inf", "\\lim", "\\bigoplus", "\\underbrace", "\\overbrace"}
-LIMITS |= {"\\operatorname*", "\\underset"}
 SPACES = {"\\,": "0.17em", "\\:": "0.22em", "\\;": "0.28em", "\\ ": "0.25em", "~": "0.25em", "\\!": "-0.17em"}
-SPACES |= {"\\quad": "1em", "\\qquad": "2em"}
+SPACES |= {
+    "\\thinspace": "0.17em",
+    "\\negthinspace": "-0.17em",
+    "\\enspace": "0.5em",
+    "\\quad": "1em",
+    "\\qquad": "2em",
+}
 ACCENTS = {
     "\\hat": "^",
     "\\bar": "¯",
@@ -87,7 +92,6 @@ ALPHABETS: dict[str, Callable[[str], str]] = {
     "\\mathbf": _letters(0x1D400, 0x1D41A, 0x1D7CE),
     "\\boldsymbol": _letters(0x1D468, 0x1D482),
     "\\mathcal": _letters(0x1D49C, 0x1D4B6, None, "Bℬ Eℰ Fℱ Hℋ Iℐ Lℒ Mℳ Rℛ eℯ gℊ oℴ"),
-    "\\mathrm": lambda words: f"<mi mathvariant='normal'>{escape(words.strip())}</mi>",
     "\\mathit": lambda words: f"<mi>{escape(words.strip())}</mi>",
     "\\text": lambda words: f"<mtext>{escape(words).replace(' ', chr(0xA0))}</mtext>",
     "\\textit": lambda words: f"<mtext>{escape(words).replace(' ', chr(0xA0))}</mtext>",

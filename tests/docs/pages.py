@@ -130,9 +130,11 @@ def link_problems(page: Path, text: str | None = None) -> list[str]:
 
 # ---- mathematics
 
+GITHUB = {"\\,": "\\thinspace", "\\{": "\\lbrace", "\\}": "\\rbrace", "\\\\": "\\cr", "\\!": "\\negthinspace"}
+
 
 def tex_problems(text: str) -> list[str]:
-    """Every $...$ and $$...$$ converts to MathML, none is half open, and no table is cut by a | in a formula."""
+    """Every $...$ and $$...$$ converts to MathML, none is half open, and GitHub renders them too."""
     found = []
     rest = prose(text)
 
@@ -142,6 +144,11 @@ def tex_problems(text: str) -> list[str]:
         row = rest[rest.rfind("\n", 0, match.start()) + 1 :].startswith("|")
         if row and re.search(r"(?<!\\)\|", tex):
             found.append(f"line {line}: a | in a table cuts the formula; write \\lvert or \\mid")
+        if "\\operatorname" in tex:
+            found.append(f"line {line}: GitHub does not allow \\operatorname; write \\mathrm")
+            return ""
+        if lost := re.search(r"\\[^a-zA-Z]", tex):
+            found.append(f"line {line}: {lost[0]} loses its backslash on GitHub; write {GITHUB.get(lost[0], 'a word')}")
         if "\n\n" in tex:
             found.append(f"line {line}: a formula with an empty line in it")
         try:

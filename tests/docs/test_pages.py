@@ -172,6 +172,8 @@ def test_the_names_of_headings():
     [
         (r"$\fraction{1}{2}$", r"\fraction is not known"),
         (r"$$x_{i$$", "it ends too early"),
+        (r"$\operatorname{softmax}(x)$", "write \\mathrm"),
+        (r"$a\, b$", "write \\thinspace"),
         (r"$x_i_j$", "two _ in a row"),
         (r"$\left( x$", r"\left without \right"),
         (r"$$\begin{aligned} x \end{bmatrix}$$", "ends with another name"),

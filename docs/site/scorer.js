@@ -1,0 +1,18 @@
+// How search results are ordered: chapters first, then the rest of the book, files of the repository last.
+// The numbers below `score` are Sphinx's own.
+var Scorer = {
+  score: (result) => {
+    const page = result[0], score = result[4];
+    if (/^\d\d-|^faq$|^glossary$/.test(page)) return score + 4;
+    if (/^source\//.test(page)) return score - 20;
+    return /^(project|results)\//.test(page) ? score - 4 : score;
+  },
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};
