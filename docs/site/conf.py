@@ -1,5 +1,7 @@
 """Sphinx's settings.  `make docs` collects the pages (prepare.py) and calls Sphinx with these."""
 
+from pathlib import Path
+
 from autograd import __version__
 
 project = "Set Transformer from scratch"
@@ -19,7 +21,7 @@ nitpicky = True
 html_theme = "furo"
 html_title = project
 html_css_files = ["pictures.css", "book.css"]
-html_search_scorer = "scorer.js"
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False

@@ -1,8 +1,10 @@
-// How search results are ordered: chapters first, then the rest of the book, files of the repository last.
+// How search results are ordered: titles with the words first,
+// then chapters, then the rest of the book, files of the repository last.
 // The numbers below `score` are Sphinx's own.
 var Scorer = {
   score: (result) => {
-    const page = result[0], score = result[4];
+    const words = (new URLSearchParams(window.location.search).get("q") || "").toLowerCase();
+    const page = result[0], score = result[4] + (result[1].toLowerCase().includes(words) ? 8 : 0);
     if (/^\d\d-|^faq$|^glossary$/.test(page)) return score + 4;
     if (/^source\//.test(page)) return score - 20;
     return /^(project|results)\//.test(page) ? score - 4 : score;
