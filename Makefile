@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 OLDEST := build/oldest
 comma  := ,
 
-.PHONY: help test test-faults test-gpu test-mpi test-plain test-oldest zoo demo tables figures lint format clean
+.PHONY: help test test-faults test-gpu test-mpi test-plain test-oldest zoo demo tables figures docs notebooks lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## this list
@@ -47,6 +47,14 @@ tables: $(VENV)/.ready          ## update the tables of docs/results and docs/24
 figures: $(VENV)/.ready         ## update the figures of docs/results from the runs stored there
 	$(BIN)/python -m tasks.plots.stored
 
+docs: $(VENV)/.ready-docs       ## the book as a web site, in build/docs; links are checked, and warnings are errors
+	$(BIN)/python -m docs.pictures --check
+	$(BIN)/python -m docs.site
+
+notebooks: $(VENV)/.ready-docs  ## the book as notebooks, in build/notebooks; runs them all, and the site in Chromium
+	$(BIN)/python -m docs.site.notebooks build/notebooks
+	$(BIN)/python -m pytest -m "notebooks or browser" tests/docs
+
 lint: $(VENV)/.ready            ## check the style and the types, as CI does
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -76,6 +84,10 @@ $(VENV)/.ready-gpu: $(VENV)/.ready
 
 $(VENV)/.ready-mpi: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi]'
+	@touch $@
+
+$(VENV)/.ready-docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 clean:                          ## remove everything that was generated

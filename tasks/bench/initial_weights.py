@@ -1,6 +1,6 @@
 """What initial weights do to a plain stack: counting characters with rFF + Pooling, started in four ways.
 
-    python -m tasks.bench.initial_weights --data omniglot       ten minutes; prints the table of docs/04-experiments.md
+    python -m tasks.bench.initial_weights --data omniglot       ten minutes; prints the table of chapter 14
     python -m tasks.bench.initial_weights --stored              the same from docs/results/bench/initial_weights.json
 
 The weights are variance-preserving or PyTorch's default; the output starts at the mean count or, as by PyTorch's

@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "24-scaling.md"
 
 
 def test_the_script_of_the_page_prints_the_same_with_two_processes(tmp_path: Path):
-    """tests/test_docs.py runs it in one."""
+    """tests/docs/test_pages.py runs it in one."""
     found = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     (tmp_path / "script.py").write_text(found[1], encoding="utf-8")
     done = command_mpi(2, module="script", cwd=tmp_path)

@@ -1,0 +1,1 @@
+"""The book's code: exercises, solutions, pictures and the web site."""

@@ -1,0 +1,1 @@
+"""Solutions to the exercises.  Each docstring says why; the module's docstring answers those done on paper."""
