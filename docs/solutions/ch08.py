@@ -4,7 +4,7 @@
 4. None of the properties: with another scale it is as symmetric.  check_against does.
 5. Mean, maximum, and everything that is made of softmax attention, row-wise layers and norms over features.  Not the
    sum.
-6. 0.99²⁵ = 0.78: it was missed more likely than not.  0.99ⁿ < 0.01 for n > log 0.01 / log 0.99 = 458.2, so 459
+6. 0.99⁴⁰ = 0.67: it was missed more likely than not.  0.99ⁿ < 0.01 for n > log 0.01 / log 0.99 = 458.2, so 459
    examples. (Hypothesis does better than this: it tries small and repeated values on purpose.)
 """
 
