@@ -7,6 +7,7 @@ come from a seed: they need not be small to be understood, and drawing thousands
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -53,11 +54,12 @@ def sets(draw: Any, d: int, *, batch: Range = BATCH, sizes: Range = SIZES, sampl
 @st.composite
 def masks(draw: Any, B: int, n: int, *, empty: bool = False) -> np.ndarray:
     """A mask (B, n), True where an element is present; sets without any only if `empty` is set, then at least one."""
-    # Bits of one integer, from a range that does not depend on n: so n can shrink while the mask stays as it is.
-    hidden = [draw(st.integers(0, 2 ** max(n, SIZES[1]) - 1)) for _ in range(B)]
-    mask = np.array([[not bits >> i & 1 for i in range(n)] for bits in hidden], dtype=bool).reshape(B, n)
+    # A bit for each element, in as many bytes for 1 element as for 8: n can shrink while the mask stays as it is.
+    count = -(-max(n, SIZES[1]) // 8)
+    hidden = np.frombuffer(draw(st.binary(min_size=B * count, max_size=B * count)), dtype="uint8").reshape(B, count)
+    mask = np.unpackbits(hidden, axis=1, bitorder="little")[:, :n] == 0
     if empty and mask.any(axis=1).all():
-        mask[hidden[0] % B] = False
+        mask[hidden.sum() % B] = False
     if not empty:
         mask[~mask.any(axis=1), :1] = True
     return mask
@@ -80,10 +82,16 @@ def ragged_sets(
 
 @st.composite
 def permutations(draw: Any, B: int, n: int) -> np.ndarray:
-    """Indices (B, n): a permutation of the elements of each set, never none; shrinks to the exchange of two."""
-    orders = np.array([draw(st.permutations(range(n))) for _ in range(B)], dtype=int).reshape(B, n)
-    if n > 1:
-        orders[(orders == np.arange(n)).all(axis=1), :2] = (1, 0)
+    """Indices (B, n): a permutation of the elements of each set, never the identity; shrinks to the exchange of two."""
+    # One integer for all: of several draws alike, Hypothesis makes most examples by copying one to another.
+    code, orders = draw(st.integers(0, 2**16 - 1)), np.tile(np.arange(n), (B, 1))
+    pairs = list(itertools.combinations(range(n), 2))
+    if code >= len(pairs) > 0:
+        orders = np.random.default_rng(code).permuted(orders, axis=1)
+    same = (orders == np.arange(n)).all(axis=1)
+    if pairs:
+        i, j = pairs[code % len(pairs)]
+        orders[same, i], orders[same, j] = j, i
     return orders
 
 
