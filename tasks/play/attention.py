@@ -49,15 +49,15 @@ def layers(net: Any) -> list[Layer]:
         name = f"encoder.{i}"
         if isinstance(block, ISAB):
             m = len(block.I.data)
-            add(f"{name}.mab0", f"ISAB {i + 1}: inducing points → elements", "to elements", m, block.mab0.attention)
-            add(f"{name}.mab1", f"ISAB {i + 1}: elements → inducing points", "from elements", m, block.mab1.attention)
+            add(f"{name}.mab0", f"ISAB {i + 1}: inducing → set", "to elements", m, block.mab0.attention)
+            add(f"{name}.mab1", f"ISAB {i + 1}: set → inducing", "from elements", m, block.mab1.attention)
         elif isinstance(block, SAB):
-            add(f"{name}.mab", f"SAB {i + 1}: elements → elements", "between elements", 0, block.mab.attention)
+            add(f"{name}.mab", f"SAB {i + 1}: set → set", "between elements", 0, block.mab.attention)
     for i, block in enumerate(net.decoder):
         if isinstance(block, PMA):
-            add(f"decoder.{i}.mab", "PMA: seeds → elements", "to elements", block.k, block.mab.attention)
+            add(f"decoder.{i}.mab", "PMA: seeds → set", "to elements", block.k, block.mab.attention)
         elif isinstance(block, Dotprod):
-            add(f"decoder.{i}", "Dotprod: one query → elements", "to elements", 1, block)
+            add(f"decoder.{i}", "Dotprod: query → set", "to elements", 1, block)
     return found
 
 

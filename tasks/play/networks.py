@@ -20,24 +20,27 @@ from tasks import unique_characters
 from tasks.data.standins.shapes import CLASSES
 from tasks.harness.options import SYNTHETIC
 
+FREQUENCIES = 4  # of the sines and cosines that tell the place of an element
 COMPONENTS = 4  # of the mixtures that the clustering networks are trained on
 
 
 class WithPosition(Module):
-    """A network that is told the place of each element in the list, as one more feature: a mistake, on purpose.
+    """A network that is told the place of each element in the list: a mistake, on purpose.
 
-    With it the output depends on the order of the elements, on how often each is listed, and on padding.
+    Sines and cosines of the place are further features, as in a Transformer for text.  With them the output depends on
+    the order of the elements, on how often each is listed, and on padding.
     """
 
     def __init__(self, network: Module, scale: float) -> None:
-        self.network, self.scale = network, scale  # positions run from −scale to scale
+        self.network, self.scale = network, scale
         self.label, self.encoder, self.decoder = network.label, network.encoder, network.decoder
 
     def forward(self, X: Any, mask: Array | None = None) -> Tensor:
         X = tensor_like(X, self.network.head.weight)
         B, n, _ = X.shape
-        place = np.broadcast_to(np.linspace(-self.scale, self.scale, n)[:, None], (B, n, 1)).astype(X.dtype)
-        return self.network(concatenate([X, place], axis=-1), mask)
+        place = np.linspace(-1, 1, n)[:, None] * np.pi / 2 * 2.0 ** np.arange(FREQUENCIES)
+        code = self.scale * np.concatenate([np.sin(place), np.cos(place)], axis=1)
+        return self.network(concatenate([X, np.broadcast_to(code, (B, *code.shape)).astype(X.dtype)], axis=-1), mask)
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,14 @@ class Shipped:
 
 
 def _clustering(shipped: Shipped, rng: np.random.Generator) -> Module:
-    sizes = {"d_in": 2 + shipped.position, "d_out": 5, "outputs": COMPONENTS, "d": 48}
+    sizes = {"d_in": 2 + (2 * FREQUENCIES if shipped.position else 0), "d_out": 5, "outputs": COMPONENTS, "d": 48}
     net = build(shipped.label, task="clustering", style="authors", rng=rng, **sizes)
     return WithPosition(net, 4.0) if shipped.position else net
 
 
 def _maximum(shipped: Shipped, rng: np.random.Generator) -> Module:
-    net = build(shipped.label, task="max_regression", d_in=1 + shipped.position, d_out=1, d=32, rng=rng)
+    d_in = 1 + (2 * FREQUENCIES if shipped.position else 0)
+    net = build(shipped.label, task="max_regression", d_in=d_in, d_out=1, d=32, rng=rng)
     return WithPosition(net, 1.0) if shipped.position else net
 
 
@@ -88,8 +92,8 @@ SHIPPED = {
     one.name: one
     for one in (
         Shipped(
-            "clustering-isab", "clustering", "ISAB (16) + PMA", _MIXTURES, 6_000, _clustering,
-            kept=(0, 200, 500, 800, 1_200, 2_000, 3_000),
+            "clustering-isab", "clustering", "ISAB (16) + PMA", _MIXTURES, 12_000, _clustering,
+            kept=(0, 200, 500, 800, 1_200, 2_000, 4_000),
         ),
         Shipped("clustering-sab", "clustering", "SAB + PMA", _MIXTURES, 4_000, _clustering),
         Shipped("clustering-rff-pma", "clustering", "rFF + PMA", _MIXTURES, 4_000, _clustering),

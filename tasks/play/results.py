@@ -85,18 +85,24 @@ def sentence(page: str, found: Results) -> str:
     if not found:
         return ""
     if page == "clustering":
-        return (
-            f"on 500 fresh sets of 100 to 500 points: log-likelihood {found['LL']:.2f} from left to right, "
-            f"{found['LL shuffled']:.2f} shuffled (the true mixtures: {found['oracle']:.2f})"
-        )
+        said = in_order("log-likelihood", found["LL"], found["LL shuffled"], "listed from left to right")
+        return f"on 500 fresh sets of 100 to 500 points: {said} (the true mixtures: {number(found['oracle'])})"
     if page == "maximum":
-        return (
-            f"on 10,000 fresh sets: mean absolute error {found['MAE']:.2f} in ascending order, "
-            f"{found['MAE shuffled']:.2f} shuffled"
-        )
+        said = in_order("mean absolute error", found["MAE"], found["MAE shuffled"], "in ascending order")
+        return f"on 10,000 fresh sets: {said}"
     if page == "characters":
         return (
             f"on 2,000 fresh sets of characters never seen in training: right in {found['accuracy']:.0%}, "
             f"at most one off in {found['within one']:.0%}"
         )
     return f"on 800 fresh shapes: {found['accuracy']:.0%} right"
+
+
+def in_order(what: str, ordered: float, shuffled: float, order: str) -> str:
+    if abs(ordered - shuffled) < 1e-3:
+        return f"{what} {number(ordered)}"
+    return f"{what} {number(ordered)} {order}, {number(shuffled)} shuffled"
+
+
+def number(x: float) -> str:
+    return f"{x:.2f}".replace("-", "−")

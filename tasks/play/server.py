@@ -13,12 +13,12 @@ Sizes and times are bounded, so that a slow or a broken client costs little, and
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import itertools
 import json
 import mimetypes
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,7 @@ class Server:
     port: int = 0
     files: dict[str, Path] = field(default_factory=dict)
     connections: set[asyncio.Task[None]] = field(default_factory=set)
+    count: Iterator[int] = field(default_factory=itertools.count)  # of requests that do not say whose they are
     _server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> None:
@@ -102,13 +103,13 @@ class Server:
         self.connections.add(task)
         try:
             await self._converse(reader, writer)
-        except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client has gone away, is too slow, or the server ends
+            writer.close()  # once everything is sent
+            await asyncio.wait_for(writer.wait_closed(), self.write_time)
+        except (OSError, TimeoutError, asyncio.CancelledError):  # it has gone away or is too slow, or the server ends
+            pass
         finally:
+            writer.transport.abort()
             self.connections.discard(task)
-            writer.close()
-            with contextlib.suppress(Exception, asyncio.CancelledError):
-                await asyncio.wait_for(writer.wait_closed(), 1)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         goes_on = True
@@ -209,7 +210,7 @@ class Server:
             raise Refused(404, f"there is nothing at this address; POST takes {known}", close=False)
         try:
             message = parse(request.body)
-            client = text(message, "client", "")
+            client = text(message, "client", "") or f"request {next(self.count)}"
             content = await self.jobs.submit(f"{path} {client}", lambda: _json(plain(handler(message))))
             return 200, "application/json", content
         except BadMessage as error:
