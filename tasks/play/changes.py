@@ -50,7 +50,7 @@ def difference(before: dict[str, np.ndarray], after: dict[str, np.ndarray], chan
     """The largest change of any output, and whether it is zero to rounding in single precision."""
     largest = max(float(np.abs(after[name] - before[name]).max()) for name in before)
     size = max(float(np.abs(before[name]).max()) for name in before)
-    words = ["another order"] if change.shuffle else []
+    words = ["in another order"] if change.shuffle else []
     words += [f"each of {n:,} twice"] if change.duplicate else []
-    words += [f"{max(4, n // 4):,} × nan, masked"] if change.pad else []
+    words += [f"with {max(4, n // 4):,} masked elements of nan"] if change.pad else []
     return {"largest": largest, "zero": largest <= 1e-4 * (1 + size), "what": ", ".join(words)}

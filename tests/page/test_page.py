@@ -204,7 +204,7 @@ def test_compare_two_networks(clustering: Browser):
 
 def test_shuffle_duplicate_pad_and_break(clustering: Browser):
     before = mixture(clustering)
-    for button, what in ((1, "another order"), (2, "each of 300 twice"), (3, "75 × nan")):
+    for button, what in ((1, "another order"), (2, "each of 300 twice"), (3, "75 masked elements of nan")):
         clustering.click(f"#changes button:nth-child({button})")
         assert "zero to rounding" in difference(clustering, what=what)
     for old, new in zip(before, mixture(clustering), strict=True):

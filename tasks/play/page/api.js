@@ -59,17 +59,20 @@ export function report(text) {
   place.textContent = text ?? "";
 }
 
-// From an input to the picture: the time until the browser draws the answer.
+// From an input to the picture: the time until the browser draws the answer, for sets of the size shown last.
 class Latency {
   times = [];
+  size = 0;
 
   add(ms, message) {
+    const size = (message.points ?? message.numbers ?? message.drawings ?? []).length, place = document.getElementById("latency");
+    if (size !== this.size) this.times = [];
+    this.size = size;
     this.times.push(ms);
-    if (this.times.length > 200) this.times.shift();
+    if (this.times.length > 500) this.times.shift();
     const sorted = [...this.times].sort((a, b) => a - b);
     const at = (q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
-    const size = (message.points ?? message.numbers ?? message.drawings ?? []).length;
-    const place = document.getElementById("latency");
+    Object.assign(place.dataset, { median: at(0.5), p95: at(0.95), count: sorted.length });
     place.textContent = `${size.toLocaleString("en")} elements, from input to picture: median ${at(0.5).toFixed(0)} ms, 95% within ${at(0.95).toFixed(0)} ms`;
   }
 }

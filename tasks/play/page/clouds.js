@@ -36,7 +36,7 @@ function update() {
 function draw() {
   const canvas = $("cloud"), c = context(canvas), { clientWidth: w, clientHeight: h } = canvas, reach = Math.max(1, ...points.map((p) => Math.hypot(...p))), scale = (0.43 * Math.min(w, h)) / reach;
   const rows = answer?.attention?.weights, lit = rows?.[choice.query ?? 0]?.length === points.length ? rows[choice.query ?? 0] : null;
-  const top = lit ? Math.max(2, ...lit) : 1;
+  const top = lit ? Math.max(1.5, [...lit].sort((a, b) => a - b)[Math.floor(0.96 * lit.length)]) : 1; // a few points may have most of it
   const seen = turned().map((p, i) => [applied(CAMERA, p), lit ? lit[i] / top : null]);
   seen.sort((a, b) => b[0][1] - a[0][1]);
   for (const [[x, y, z], weight] of seen) {

@@ -3,7 +3,12 @@
 import { ask } from "./api.js";
 
 export const $ = (id) => document.getElementById(id);
-export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const colors = new Map(); // asking the style for each point would take longer than drawing it
+export const color = (name) => {
+  if (!colors.has(name)) colors.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return colors.get(name);
+};
+window.addEventListener("theme", () => colors.clear());
 export const componentColor = (i) => color(`c${i % 8}`);
 export const seed = () => 1 + Math.floor(Math.random() * 2 ** 30);
 export const fixed = (x, digits = 2) => (x == null ? "−∞" : x.toFixed(digits).replace("-", "−"));
@@ -184,7 +189,7 @@ export class Changes {
     }
     const largest = change.largest === 0 ? "exactly 0" : change.largest < 0.001 ? change.largest.toExponential(1) : fixed(change.largest, 3);
     const verdict = element("b", { textContent: change.zero ? `${largest}: zero to rounding` : `${largest}: not the same answer`, className: change.zero ? "good" : "bad" });
-    this.result.append(`${change.what}. Largest change of an output: `, verdict, ".");
+    this.result.append(`Listed ${change.what}. Largest change of an output: `, verdict, ".");
   }
 }
 

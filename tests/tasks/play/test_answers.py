@@ -144,7 +144,7 @@ def test_a_drawing_by_hand_looks_like_one_of_the_stand_in(ask):
     curve = glyphs._bezier_weights() @ points[0, 0, 0]
     answer = ask("characters", model="characters-sab", drawings=[{"strokes": [curve]}])
     drawn = np.array(answer["pixels"][0]).reshape(28, 28) / 255
-    assert np.corrcoef(drawn.ravel(), image.ravel())[0, 1] > 0.98
+    assert np.corrcoef(drawn.ravel(), image.ravel())[0, 1] > 0.95
     assert drawn.sum() == pytest.approx(image.sum(), rel=0.1)  # in finer steps less of it is cut off at black
     again = ask("characters", model="characters-sab", drawings=[{"pixels": answer["pixels"][0]}])
     assert again["rate"] == pytest.approx(answer["rate"], abs=0.02)
