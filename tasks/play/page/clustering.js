@@ -5,6 +5,7 @@ import { $, Changes, element, fillModels, fixed, LayerChoice, radios, redrawn, s
 import { LIMIT, Plane } from "./plane.js";
 
 const state = { points: [], labels: null, truth: null, tool: "point", selected: new Set(), em: "none" };
+const KEYS = matchMedia("(pointer: coarse)").matches ? "" : " Arrow keys move the cross, Enter adds a point.";
 const views = [], FIRST = 7; // the seed of the first set
 let models = [], choice, changes, hovered = null, playing = null;
 
@@ -33,6 +34,7 @@ class View {
     if (!state.points.length) {
       this.answer = null;
       this.caption.textContent = this.model.label;
+      if (i0(this)) scores();
       return this.draw();
     }
     const message = { model: this.model.name, points: state.points, em: state.em, ...changes.message() };
@@ -97,13 +99,13 @@ const distance = (answer, j, x, y) => Math.hypot(answer.mixture.rows[j][1] - x, 
 
 function scores() {
   const { answer } = views[0], rows = [ // always three, so that nothing moves under the pointer
-    ["", "the network", fixed(answer.mixture.LL)],
-    ["em", state.em === "step" ? "one EM step further" : "EM to convergence", answer.em ? fixed(answer.em.LL) : "–"],
-    ["true", "the true mixture", answer.truth === undefined ? "–" : fixed(answer.truth)],
+    ["", "the network", answer?.mixture.LL],
+    ["em", state.em === "step" ? "one EM step further" : "EM to convergence", answer?.em?.LL],
+    ["true", "the true mixture", answer?.truth],
   ];
   $("scores").tBodies[0].replaceChildren(
     ...rows.map(([kind, name, LL]) =>
-      element("tr", {}, element("td", {}, element("span", { className: `swatch ${kind}` }), name), element("td", { textContent: LL })),
+      element("tr", {}, element("td", {}, element("span", { className: `swatch ${kind}` }), name), element("td", { textContent: LL === undefined ? "–" : fixed(LL) })),
     ),
   );
 }
@@ -136,7 +138,7 @@ const actions = {
 function changed() {
   const n = state.points.length;
   $("clustering-status").textContent = n
-    ? `${n.toLocaleString("en")} points${n === LIMIT ? ", the most there can be" : ""}. Arrow keys move the cross, Enter adds a point.`
+    ? `${n.toLocaleString("en")} points${n === LIMIT ? ", the most there can be" : ""}.${KEYS}`
     : "No points yet: click the plane, spray some, or sample a mixture.";
   update();
 }

@@ -13,6 +13,9 @@ from tasks.play.api import handlers
 from tasks.play.library import Library
 from tasks.play.server import Server
 
+POINTS = [[0.0, 0.5], [1.0, 2.0], [-1.0, 0.0]]
+GOOD = {"model": "clustering-isab", "points": POINTS}
+
 
 class Running:
     """A server in a thread of its own; the tests speak to it as a browser would, or worse."""
