@@ -57,7 +57,7 @@ async def serve(library: Library, host: str, port: int, *, browser: bool) -> Non
         with contextlib.suppress(NotImplementedError):  # Windows
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
     try:
-        await server.start(host, port)
+        await server.start("127.0.0.1" if host == "localhost" else host, port)  # one address, hence one port
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UsageError(

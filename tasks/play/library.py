@@ -14,7 +14,7 @@ from typing import Any
 from minisets.checkpoint import CheckpointError
 from minisets.nn import Module
 from tasks.data.locations import DataError
-from tasks.harness.errors import UsageError
+from tasks.harness.errors import UsageError, warn
 from tasks.harness.options import data_used
 from tasks.harness.run_folder import RunFolder, find_runs
 from tasks.play import results, stored
@@ -86,7 +86,13 @@ class Library:
     def __init__(self, places: list[Path]) -> None:
         runs = [run for run in find_runs(places) if run.manifest()["task"] in PAGES and run.checkpoint_path.exists()]
         runs.sort(key=lambda run: run.checkpoint_path.stat().st_mtime, reverse=True)
-        self.models = {model.name: model for model in map(Model, [*runs, *SHIPPED.values()])}
+        own = []
+        for run in runs:
+            try:
+                own.append(Model(run))
+            except UsageError as error:  # of another version
+                warn(f"a run is left out: {error}")
+        self.models = {model.name: model for model in [*own, *map(Model, SHIPPED.values())]}
 
     def get(self, name: str, page: str) -> Model:
         model = self.models.get(name)

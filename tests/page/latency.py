@@ -7,11 +7,18 @@ to the frame that shows the answer.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
 
+import numpy as np
+
+from autograd import threads
 from tasks.harness import machine
+from tasks.play.api import handlers
+from tasks.play.library import Library
+from tasks.play.messages import parse, plain
 from tests.page.browser import Browser, browsing, served
 
 MOVES, PAUSE = 150, 0.025  # moves of the pointer, and seconds between them
@@ -44,8 +51,22 @@ def main() -> None:
             time.sleep(0.5)
             median, p95, count = drag(browser)
             print(f"{name}: median {median:.0f} ms, 95% within {p95:.0f} ms ({count} answers)")
+    print(f"computing one answer takes the server {computing():.1f} ms of processor time")
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     print(f"{machine.environment()['machine']['processor']}, {os.cpu_count()} cores, load average {load}")
+
+
+def computing(repeats: int = 50) -> float:
+    """Milliseconds of processor time from the bytes of a request to those of its answer, with attention."""
+    answer = handlers(Library([]))["clustering"]
+    points = np.random.default_rng(0).normal(scale=2, size=(500, 2)).round(3).tolist()
+    body = json.dumps({"model": "clustering-isab", "points": points, "layer": "decoder.0.mab"}).encode()
+    with threads.use(1):
+        answer(parse(body))
+        start = time.process_time()
+        for _ in range(repeats):
+            json.dumps(plain(answer(parse(body))))
+    return 1_000 * (time.process_time() - start) / repeats
 
 
 def compare(browser: Browser) -> None:

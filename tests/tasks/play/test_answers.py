@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,15 +12,12 @@ from minisets import record_attention
 from minisets.nn import evaluating
 from tasks.clustering import predict
 from tasks.data.standins import glyphs
-from tasks.harness.cli import main
-from tasks.harness.errors import UsageError
 from tasks.metrics import mixtures
 from tasks.play import results, stored
 from tasks.play.api import handlers
 from tasks.play.library import Library
 from tasks.play.messages import BadMessage, plain
 from tasks.play.networks import SHIPPED
-from tests.helpers.commandline import SHORT
 
 rng = np.random.default_rng(0)
 POINTS = mixtures.sample(rng, [60], k=4)[0][0].round(3)
@@ -209,61 +205,3 @@ def test_the_tape_of_clustering(ask):
     linear = next(i for i, node in enumerate(drawing["nodes"]) if node["op"] == "linear")
     found = ask("tape/node", page="clustering", model="clustering-isab", points=POINTS, node=linear)
     assert "y = x W + b" in found["formula"] and found["value"]["rows"] >= 16
-
-
-# ---- weights
-
-
-def test_the_shipped_weights_are_small():
-    files = sorted(stored.WEIGHTS.glob("*.npz"))
-    assert [path.stem for path in files] == sorted(SHIPPED)
-    assert sum(path.stat().st_size for path in files) <= 2_000_000
-
-
-def test_the_results_on_the_page_are_those_of_the_weights():
-    """Measured again; the slowest ones are left to python -m tasks.play.train --measure."""
-    for name in ("maximum-sab", "maximum-sum", "clouds-isab"):
-        measured = results.measure(SHIPPED[name])
-        for metric, value in stored.read(name).about["results"].items():
-            assert measured[metric] == pytest.approx(value, rel=0.02, abs=0.005), (name, metric)
-
-
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "missing", "text"])
-def test_damaged_weights_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str):
-    content = bytearray((stored.WEIGHTS / "maximum-max.npz").read_bytes())
-    monkeypatch.setattr(stored, "WEIGHTS", tmp_path)
-    content[len(content) // 2] ^= 1 if damage == "flipped" else 0
-    kept = {"cut": content[:3_000], "flipped": content, "empty": b"", "text": b"weights"}.get(damage)
-    if kept is not None:
-        (tmp_path / "maximum-max.npz").write_bytes(kept)
-    with pytest.raises(UsageError, match=r"maximum-max\.npz.*python -m tasks\.play\.train"):
-        stored.read("maximum-max")
-
-
-def test_runs_come_first(runs: Path, tmp_path: Path):
-    """A clustering run and two of the maximum, as minisets train leaves them."""
-    library = Library([runs])
-    described = library.describe()
-    own = [model for model in described if model["own"]]
-    assert described[: len(own)] == own and {model["page"] for model in own} == {"clustering", "maximum"}
-    functions = handlers(library)
-    for model in own:
-        fields = {"points": POINTS.tolist(), "numbers": [1.0, 50.0]}
-        answer = plain(functions[model["page"]]({"model": model["name"], **fields}))
-        assert json.dumps(answer)
-        for layer in functions["layers"]({"model": model["name"], "page": model["page"]})["layers"]:
-            functions[model["page"]]({"model": model["name"], **fields, "layer": layer["name"]})
-        tape = functions["tape"]({"page": model["page"], "model": model["name"], **fields})
-        assert tape["nodes"]
-    name = next(model["name"] for model in own if model["page"] == "clustering")
-    with pytest.raises(BadMessage, match="there is no checkpoint of step 3; there are none, since runs keep only"):
-        functions["clustering"]({"model": name, "points": [[0, 0]], "step": 3})
-
-
-def test_a_damaged_run_is_a_sentence(tmp_path: Path):
-    out = tmp_path / "run"
-    assert main(["train", "max_regression", "--arch", "SAB + PMA", "--out", str(out), *SHORT]) == 0
-    (out / "checkpoint.npz").write_bytes(b"damaged")
-    library = Library([tmp_path])
-    with pytest.raises(BadMessage, match=r"this run cannot be used: .*checkpoint\.npz is damaged"):
-        handlers(library)["maximum"]({"model": f"run:{out}", "numbers": [1.0]})

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tasks.harness.cli import main
+from tasks.play import server
 from tasks.play.api import handlers
 from tasks.play.jobs import Jobs, Overloaded, Superseded
 from tasks.play.server import Server
@@ -54,6 +55,21 @@ def test_a_client_that_does_not_read_is_dropped(library):
                     deaf.sendall(request)
                     time.sleep(0.01)
         assert running.post("clustering", GOOD)[0] == 200
+    finally:
+        running.close()
+
+
+def test_too_many_connections(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server, "CONNECTIONS", 3)
+    running = Running(Server({}))
+    try:
+        open_ones = [socket.create_connection(("127.0.0.1", running.server.port)) for _ in range(3)]
+        assert running.get("/")[0] == 503
+        for connection in open_ones:
+            connection.close()
+        end = time.monotonic() + 10
+        while running.get("/")[0] != 200:
+            assert time.monotonic() < end
     finally:
         running.close()
 
@@ -144,6 +160,7 @@ def test_it_ends_cleanly_even_while_pages_are_open(number: int):
     address = re.match(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
     with socket.create_connection(("127.0.0.1", int(address[1]))) as page:
         page.sendall(b"GET / HT")
+        assert page.getpeername()[0] == "127.0.0.1"
         process.send_signal(number)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 0 and out == "ended\n" and err == ""
