@@ -5,7 +5,8 @@ BIN    := $(VENV)/bin
 OLDEST := build/oldest
 comma  := ,
 
-.PHONY: help test test-faults test-gpu test-mpi test-plain test-oldest zoo demo tables figures docs notebooks lint format clean
+.PHONY: help test test-faults test-gpu test-mpi test-page test-plain test-oldest zoo demo play tables figures docs notebooks
+.PHONY: lint format clean
 .DELETE_ON_ERROR:
 
 help:                           ## this list
@@ -23,6 +24,9 @@ test-gpu: $(VENV)/.ready-gpu    ## install CuPy and prove the GPU path: on a GPU
 test-mpi: $(VENV)/.ready-mpi    ## install Open MPI and test sweeps and distributed training under mpiexec
 	$(BIN)/python -m pytest tests/mpi
 
+test-page: $(VENV)/.ready-page  ## install Chromium's driver and play with the page of minisets play in a real browser
+	$(BIN)/python -m pytest tests/page
+
 zoo: $(VENV)/.ready             ## twenty seeds of every wrong and right network of tests/zoo; updates docs/08-testing.md
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]' jax
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.zoo --seeds 20 --write
@@ -36,6 +40,9 @@ test-oldest: $(OLDEST)/.ready   ## the suite with the oldest versions of NumPy a
 demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (about two minutes) and plot the result
 	rm -rf runs/demo
 	$(BIN)/minisets train clustering --preset quick --arch "ISAB (16) + PMA" --out runs/demo
+
+play: $(VENV)/.ready            ## a page in your browser on which trained networks work live
+	$(BIN)/minisets play
 
 tables: $(VENV)/.ready          ## update the tables of docs/results and docs/24-scaling.md from what is stored there
 	@for task in $$($(BIN)/python -c 'from tasks.harness.experiment import NAMES; print(*NAMES)'); do \
@@ -88,6 +95,12 @@ $(VENV)/.ready-mpi: $(VENV)/.ready
 
 $(VENV)/.ready-docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+# Debian's Chromium and its driver, where there is none; on other systems install both yourself.
+$(VENV)/.ready-page: $(VENV)/.ready
+	@command -v chromedriver > /dev/null || { sudo=$$(command -v sudo || true); $$sudo apt-get update -qq && $$sudo apt-get install -y -qq chromium chromium-driver; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[page]'
 	@touch $@
 
 clean:                          ## remove everything that was generated

@@ -95,9 +95,7 @@ def graph(output: Tensor, names: Mapping[str, Tensor] | Any = None, limit: int =
             f"graph of a constant of shape {output.shape}, which has none: it was computed under no_grad(), or from "
             "inputs none of which has requires_grad=True"
         )
-    nodes = _oldest_first(output.node)
-    leaves = [parent for node in nodes for parent in node.parents if isinstance(parent, Tensor)] if nodes else [output]
-    found: list[Node | Tensor] = [*dict.fromkeys(leaves), *nodes]
+    found = members(output)
     if len(found) > limit:
         raise ValueError(
             f"a graph of {len(found)} nodes is above the limit of {limit}: draw the graph of a part of the "
@@ -119,6 +117,13 @@ def graph(output: Tensor, names: Mapping[str, Tensor] | Any = None, limit: int =
             inputs = tuple(index[parent] for parent in x.parents if parent is not None)
             values.append(Value(given.get(x) or next(result_names), x.op, shape, label, inputs))
     return Graph(tuple(values))
+
+
+def members(output: Tensor) -> list[Node | Tensor]:
+    """What the boxes of a drawing represent, in the order of Graph.values: leaves, then Nodes."""
+    nodes = _oldest_first(output.node)
+    leaves = [parent for node in nodes for parent in node.parents if isinstance(parent, Tensor)] if nodes else [output]
+    return [*dict.fromkeys(leaves), *nodes]
 
 
 def _oldest_first(root: Node | None) -> list[Node]:

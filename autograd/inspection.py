@@ -1,13 +1,16 @@
-"""Looking at a function without leaving a trace: its gradients, and its values in another dtype."""
+"""Looking at a function without leaving a trace: its gradients, its values in another dtype, what its Nodes hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from autograd.backend import Array
-from autograd.tape import Tensor, _newest_first
+from autograd.tape import Node, Pull, Tensor, _newest_first
+
+_watching = threading.Lock()
 
 
 def gradients(y: Tensor, u: Array) -> dict[Tensor, Array]:
@@ -47,3 +50,44 @@ def in_dtype(module: Any, dtype: str) -> Iterator[tuple[dict[str, Tensor], Calla
         rewind()
         for t, data in zip(tensors, before, strict=True):
             t.data = data
+
+
+@contextmanager
+def keep_values() -> Iterator[dict[Node, Array]]:
+    """Within the block, the result of every op that this thread records, by Node: the tape itself keeps none.
+
+    Another thread that asks for the same waits until the block ends.
+    """
+    values: dict[Node, Array] = {}
+    thread = threading.get_ident()
+
+    def recording(self: Node, op: str, y: Array, parents: list[Any], pull: Pull) -> None:
+        record(self, op, y, parents, pull)
+        if threading.get_ident() == thread:
+            values[self] = y
+
+    with _watching:
+        record = Node.__init__
+        Node.__init__ = recording  # type: ignore[method-assign]
+        try:
+            yield values
+        finally:
+            Node.__init__ = record  # type: ignore[method-assign]
+
+
+@contextmanager
+def keep_gradients(nodes: Iterable[Node | Tensor]) -> Iterator[dict[Node, Array]]:
+    """Within the block, backward also keeps the gradients that these Nodes receive."""
+    gradients: dict[Node, Array] = {}
+
+    def keeping(node: Node, pull: Pull) -> Pull:
+        def keep(g: Array) -> Any:
+            gradients[node] = g
+            return pull(g)
+
+        return keep
+
+    for node in nodes:
+        if isinstance(node, Node) and node.pull is not None:
+            node.pull = keeping(node, node.pull)
+    yield gradients

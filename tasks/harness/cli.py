@@ -11,6 +11,7 @@ minisets data list                              the data sets: which are here, f
 minisets bench                                  how long training steps take
 minisets selftest --device cuda                 whether everything is right on this machine
 minisets check mypackage.net:build --kind invariant     whether a network of your own is a function of sets
+minisets play                                   a page to play with: trained networks at work, in your browser
 
 An experiment of your own is named by its module and attribute: minisets train mypackage.median:EXPERIMENT
 """
@@ -50,6 +51,7 @@ COMMANDS = {
     "bench": "time training steps, beside PyTorch where it is installed",
     "selftest": "check every kernel, op and block on this machine's CPU or GPU",
     "check": "check a set network of your own: symmetry, masks, gradients",
+    "play": "a page in your browser on which trained networks work live",
 }
 
 

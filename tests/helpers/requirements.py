@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = Path(os.environ.get("MINISETS_PAPER") or ROOT.parent / "shared" / "paper" / "set_transformer.tex").absolute()
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 
 
@@ -65,6 +66,8 @@ def missing() -> dict[str, Missing]:
         found["strace"] = Missing("faults at an exact system call", "strace is not installed", "make test-faults")
     if importlib.util.find_spec("mpi4py") is None or MPIEXEC is None:
         found["mpi"] = Missing("tests/mpi", "mpi4py or mpiexec is not installed", "make test-mpi")
+    if importlib.util.find_spec("selenium") is None or CHROMIUM is None or shutil.which("chromedriver") is None:
+        found["page"] = Missing("tests/page", "selenium, Chromium or its driver is not installed", "make test-page")
     if not PAPER.is_file():
         reason = f"its source is not at {PAPER}"
         found["paper"] = Missing("the paper's text", reason, "MINISETS_PAPER=set_transformer.tex make test")

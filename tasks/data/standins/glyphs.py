@@ -72,24 +72,31 @@ def _bezier_weights() -> np.ndarray:
 
 
 def _render(points: np.ndarray) -> np.ndarray:
-    """Control points (C, drawers, strokes, 4, 2) to images: each step of a curve leaves ink proportional to its length.
-
-    The ink is distributed over the four nearest pixels (bilinearly), which makes gray edges.
-    """
+    """Control points (C, drawers, strokes, 4, 2) to images (C, drawers, 28, 28)."""
     C, drawers = points.shape[:2]
-    curve = _bezier_weights() @ points * SMALL - 0.5  # (C, drawers, strokes, steps, 2), in pixels
+    curve = _bezier_weights() @ points  # (C, drawers, strokes, steps, 2)
+    return ink(curve.reshape(C * drawers, *curve.shape[2:])).reshape(C, drawers, SMALL, SMALL)
+
+
+def ink(curve: np.ndarray) -> np.ndarray:
+    """Polylines (N, strokes, steps, 2) in the unit square to images (N, 28, 28).
+
+    Each step leaves ink proportional to its length, distributed over the four nearest pixels (bilinearly), which makes
+    gray edges.
+    """
+    N, curve = len(curve), curve * SMALL - 0.5  # in pixels
     middle = (curve[..., 1:, :] + curve[..., :-1, :]) / 2
     length = np.linalg.norm(np.diff(curve, axis=-2), axis=-1)
-    image = np.broadcast_to(np.arange(C * drawers).reshape(C, drawers, 1, 1), length.shape)
+    image = np.broadcast_to(np.arange(N).reshape(N, 1, 1), length.shape)
     used = np.isfinite(length)
-    x, y, ink, image = middle[used][:, 0], middle[used][:, 1], INK * length[used], image[used]
+    x, y, amount, image = middle[used][:, 0], middle[used][:, 1], INK * length[used], image[used]
     column, row = np.floor(x).astype(int), np.floor(y).astype(int)
-    total = np.zeros(C * drawers * SMALL * SMALL)
+    total = np.zeros(N * SMALL * SMALL)
     for right in (0, 1):
         for below in (0, 1):
-            share = np.abs(1 - right - (x - column)) * np.abs(1 - below - (y - row)) * ink
+            share = np.abs(1 - right - (x - column)) * np.abs(1 - below - (y - row)) * amount
             i, j = row + below, column + right
             inside = (i >= 0) & (i < SMALL) & (j >= 0) & (j < SMALL)
             pixel = (image * SMALL + i) * SMALL + j
             total += np.bincount(pixel[inside], share[inside], minlength=len(total))
-    return np.minimum(total, 1).astype("float32").reshape(C, drawers, SMALL, SMALL)
+    return np.minimum(total, 1).astype("float32").reshape(N, SMALL, SMALL)

@@ -24,7 +24,7 @@ def test_the_version():
 def test_help_names_every_command():
     done = command("--help")
     assert done.returncode == 0
-    for name in ("list", "train", "table", "figure", "data", "bench", "selftest"):
+    for name in ("list", "train", "table", "figure", "data", "bench", "selftest", "play"):
         assert f"\n    {name} " in done.stdout
 
 
