@@ -71,9 +71,11 @@ def row(piece: Piece, note: str, language: str) -> str:
     left = "\n\n".join(
         part for part in (name, docstrings.html(piece.docstring) if piece.docstring else "", note) if part
     )
-    left = left or "<p></p>"
+    note_part = f"`````{{container}} note\n{left or '<p></p>'}\n`````\n"
+    if not piece.code:
+        return note_part
     return (
-        f"``````{{container}} annotated\n`````{{container}} note\n{left}\n`````\n"
+        f"``````{{container}} annotated\n{note_part}"
         f"`````{{container}} code\n````{{code-block}} {language}\n\n{piece.code}\n````\n`````\n``````"
     )
 

@@ -9,17 +9,12 @@ names it knows are in mathml_names.py.
 
 from __future__ import annotations
 
-import re
 from xml.sax.saxutils import escape, quoteattr
 
 from docs.site.mathml_names import ACCENTS, ALPHABETS, DELIMITERS, FUNCTIONS, LIMITS, SIZES, SPACES, SYMBOLS
+from docs.site.mathml_tokens import TexError, Tokens
 
-TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\d+(?:[.,]\d+)*|[^\s]|\s+", flags=re.S)
 TABLES = {"bmatrix": "[]", "pmatrix": "()", "matrix": "", "aligned": "", "align": "", "array": "", "cases": "{"}
-
-
-class TexError(ValueError):
-    """A formula that cannot be converted: what it is, and why."""
 
 
 def mathml(tex: str, display: bool = False) -> str:
@@ -42,37 +37,10 @@ def _operator(text: str, **attributes: str) -> str:
     return f"<mo{words}>{escape(text)}</mo>"
 
 
-class _Parser:
+class _Parser(Tokens):
     def __init__(self, tex: str, display: bool) -> None:
-        self.tokens, self.display, self.place = TOKEN.findall(tex), display, 0
-
-    # ---- tokens
-
-    def peek(self) -> str | None:
-        """The next token that is not a space."""
-        while self.place < len(self.tokens) and self.tokens[self.place].isspace():
-            self.place += 1
-        return self.tokens[self.place] if self.place < len(self.tokens) else None
-
-    def next(self) -> str:
-        token = self.peek()
-        if token is None:
-            raise TexError("it ends too early")
-        self.place += 1
-        return token
-
-    def words(self) -> str:
-        """The text of a group {...}, spaces and all, or a single letter."""
-        opening = self.next()
-        if opening != "{":
-            return opening
-        start, depth = self.place, 1
-        while depth:
-            if self.place == len(self.tokens):
-                raise TexError("a { is not closed")
-            depth += {"{": 1, "}": -1}.get(self.tokens[self.place], 0)
-            self.place += 1
-        return "".join(self.tokens[start : self.place - 1]).replace("\\ ", " ")
+        super().__init__(tex)
+        self.display = display
 
     # ---- structure
 
@@ -145,7 +113,10 @@ class _Parser:
             return _operator(token, stretchy="false")
         if token in ".,;":
             return _operator(token, lspace="0", rspace="0" if token == "." else "0.17em")
-        return _operator("−" if token == "-" else token)
+        if token in "+-":
+            sign = "−" if token == "-" else token
+            return _operator(sign, form="prefix", lspace="0", rspace="0") if self.opens() else _operator(sign)
+        return _operator(token)
 
     # ---- commands
 

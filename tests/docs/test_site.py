@@ -27,6 +27,7 @@ from docs.site.prepare import ROOT, Site, prepare
         (r"x \log y", '<mi>x</mi><mspace width="0.17em"/><mi>log</mi>'),
         (r"\left( x \right]", '<mo stretchy="true">(</mo>'),
         (r"a - b", "<mo>−</mo>"),
+        (r"f(-x)", '<mo form="prefix" lspace="0" rspace="0">−</mo>'),
         (r"\begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}", '<mtr><mtd class="center"><mn>3</mn></mtd>'),
         (r"\begin{aligned} a &= b \cr &= c \end{aligned}", '<mtd class="left"><mo>=</mo><mi>b</mi></mtd>'),
         (r"\underbrace{x}_{n}", "<munder>"),
