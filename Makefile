@@ -44,11 +44,12 @@ demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (
 play: $(VENV)/.ready            ## a page in your browser on which trained networks work live
 	$(BIN)/minisets play
 
-tables: $(VENV)/.ready          ## update the tables of docs/results and docs/24-scaling.md from what is stored there
+tables: $(VENV)/.ready          ## update the tables of docs/results, docs/24-scaling.md and README.md from what is stored there
 	@for task in $$($(BIN)/python -c 'from tasks.harness.experiment import NAMES; print(*NAMES)'); do \
 	    $(BIN)/minisets table $$task --runs docs/results/$$task --format markdown > docs/results/$$task.md || exit 1; \
 	done
 	$(BIN)/minisets reproduce --runs docs/results --format markdown > docs/results/rows.md
+	$(BIN)/python -m tasks.reproduce.readme
 	$(BIN)/python -m tasks.bench.scaling_tables
 
 figures: $(VENV)/.ready         ## update the figures of docs/results from the runs stored there

@@ -9,7 +9,7 @@ import pytest
 from tasks.harness import train
 from tasks.harness.options import STAND_IN
 from tasks.harness.planning import configurations
-from tasks.reproduce import report, rows
+from tasks.reproduce import readme, report, rows
 from tasks.reproduce.plan import same_run
 from tasks.reproduce.rows import NOT_RUN, PROTOCOL, REDUCED, PaperRow, RowState
 from tests.helpers.commandline import ROOT
@@ -32,6 +32,13 @@ def test_the_paper_has_64_rows():
 def test_the_page_of_stored_rows_is_up_to_date(stored):
     """If not: make tables."""
     assert (RESULTS / "rows.md").read_text(encoding="utf-8") == report.markdown(stored) + "\n"
+
+
+def test_the_table_in_the_readme_is_up_to_date(stored):
+    """If not: make tables."""
+    (block,) = readme.BLOCK.findall(readme.README.read_text(encoding="utf-8"))
+    assert block == readme.table(stored)
+    assert block.count("\n") >= 12 and STAND_IN not in block
 
 
 def test_every_stored_row_is_made_again_by_its_command(stored):
