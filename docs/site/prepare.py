@@ -37,9 +37,8 @@ def prepare(folder: Path) -> None:
     (folder / "static").mkdir()
     (folder / "static" / "pictures.css").write_text(site_style(), encoding="utf-8")
     shutil.copy(ROOT / "docs" / "site" / "book.css", folder / "static" / "book.css")
-    shutil.copytree(
-        ROOT / "docs" / "pictures", folder / "pictures", ignore=shutil.ignore_patterns("*.py", "__pycache__")
-    )
+    ignored = shutil.ignore_patterns("*.py", "__pycache__")
+    shutil.copytree(ROOT / "docs" / "pictures", folder / "pictures", ignore=ignored, dirs_exist_ok=True)
 
 
 class Site:
@@ -67,7 +66,7 @@ class Site:
         name = path.relative_to(ROOT).as_posix()
         if path.suffix == ".md":
             return PROJECT.get(name, name.removeprefix("docs/"))
-        if path.suffix in (".png", ".svg"):
+        if path.suffix in (".png", ".gif", ".svg"):
             return name.removeprefix("docs/")
         return f"source/{name.rstrip('/')}.md"
 
@@ -85,7 +84,7 @@ class Site:
             if place.startswith("source/"):
                 self.linked.add(file)
                 anchor = ""
-            elif file.suffix == ".png":
+            elif file.suffix in (".png", ".gif"):
                 (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, self.folder / place)
             here = os.path.dirname(self.place(path))
