@@ -44,13 +44,14 @@ demo: $(VENV)/.ready            ## install, train a Set Transformer to cluster (
 play: $(VENV)/.ready            ## a page in your browser on which trained networks work live
 	$(BIN)/minisets play
 
-tables: $(VENV)/.ready          ## update the tables of docs/results, docs/24-scaling.md and README.md from what is stored there
+tables: $(VENV)/.ready          ## update the tables of docs/results, README.md and chapters 22 and 24 from what is stored
 	@for task in $$($(BIN)/python -c 'from tasks.harness.experiment import NAMES; print(*NAMES)'); do \
 	    $(BIN)/minisets table $$task --runs docs/results/$$task --format markdown > docs/results/$$task.md || exit 1; \
 	done
 	$(BIN)/minisets reproduce --runs docs/results --format markdown > docs/results/rows.md
 	$(BIN)/python -m tasks.reproduce.readme
 	$(BIN)/python -m tasks.bench.scaling_tables
+	$(BIN)/python -m tasks.bench.speed_tables
 
 figures: $(VENV)/.ready         ## update the figures of docs/results from the runs stored there
 	$(BIN)/python -m tasks.plots.stored

@@ -6,12 +6,12 @@ python -m tasks.bench.scaling_tables        writes the latter into the page, fro
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tasks.bench.cost_model import Network, Row, TwoProcesses, costs_of, fit_network, predicted
+from tasks.bench.tables import with_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, STORED = ROOT / "docs" / "24-scaling.md", ROOT / "docs" / "results" / "bench" / "scaling.json"
@@ -113,13 +113,6 @@ def _ms(seconds: float) -> str:
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"
 
 
-def with_tables(page: str, stored: dict[str, Any]) -> str:
-    """The page with all its tables replaced: <!-- table NAME --> ... <!-- end of table -->"""
-    for name, table in tables(stored).items():
-        begin, end = f"<!-- table {name} -->\n", "<!-- end of table -->"
-        page = re.sub(f"{begin}.*?{end}", lambda _, text=f"{begin}{table}\n{end}": text, page, flags=re.DOTALL)
-    return page
-
-
 if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), json.loads(STORED.read_text())), encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(with_tables(text, tables(json.loads(STORED.read_text()))), encoding="utf-8")

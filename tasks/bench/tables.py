@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,15 @@ def ablation_line(row: Row | None) -> str:
     return f"{row['name']:16}{row['n']:7,}{ours:10.2f}{factors}"
 
 
+def trainers_line(row: Row | None) -> str:
+    """What a trainer spends besides its steps."""
+    if row is None:
+        return f"{'trainer':16}{'network':>18}{'ms/step':>11}{'data':>8}{'logging':>9}{'saving':>8}{'total':>10}"
+    shares = [row[part] for part in ("data", "logging", "saving")]
+    cells = f"{shares[0]:8.1%}{shares[1]:9.1%}{shares[2]:8.1%}{sum(shares):10.1%}"
+    return f"{row['trainer']:16}{row['label']:>18}{row['ms']:11.2f}{cells}"
+
+
 def growth(rows: list[Row]) -> list[str]:
     """How our time and memory grow with n, for networks measured at three sizes or more."""
     lines = []
@@ -60,3 +71,11 @@ def growth(rows: list[Row]) -> list[str]:
                 slope = np.polyfit(n, np.log([max(row["ours"][key], 1e-3) for row in sizes]), 1)[0]
                 lines.append(f"{name}: {quantity} grows as n^{slope:.2f}")
     return lines
+
+
+def with_tables(page: str, tables: Mapping[str, str]) -> str:
+    """A page with all its tables replaced: <!-- table NAME --> ... <!-- end of table -->"""
+    for name, table in tables.items():
+        begin, end = f"<!-- table {name} -->\n", "<!-- end of table -->"
+        page = re.sub(f"{begin}.*?{end}", lambda _, text=f"{begin}{table}\n{end}": text, page, flags=re.DOTALL)
+    return page

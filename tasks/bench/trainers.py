@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tasks.bench.tables import trainers_line
 from tasks.harness import machine
 from tasks.harness.experiment import find_experiment
 from tasks.harness.run import Run
@@ -25,15 +26,12 @@ OVERHEAD = {"sample": "data", "rng_for": "data", "log": "logging", "append": "lo
 
 def measure_trainers() -> list[dict[str, Any]]:
     """Print and return a row for each trainer."""
-    print(f"{'trainer':16}{'network':>18}{'ms/step':>11}{'data':>8}{'logging':>9}{'saving':>8}{'total':>10}")
+    print(trainers_line(None))
     machine.keep_memory()
     rows = []
     for name, (label, steps) in TRAINERS.items():
-        row = measure(name, label, steps)
-        shares = [row[part] for part in ("data", "logging", "saving")]
-        cells = f"{shares[0]:8.1%}{shares[1]:9.1%}{shares[2]:8.1%}{sum(shares):10.1%}"
-        print(f"{name:16}{label:>18}{row['ms']:11.2f}{cells}", flush=True)
-        rows.append(row)
+        rows.append(measure(name, label, steps))
+        print(trainers_line(rows[-1]), flush=True)
     return rows
 
 

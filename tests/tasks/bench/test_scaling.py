@@ -10,6 +10,7 @@ import pytest
 from tasks.bench import scaling, scaling_tables
 from tasks.bench.cost_model import Costs, Network, TwoProcesses, costs_of, fit_costs, fit_network
 from tasks.bench.scaling_worker import AsOneOf, Request, steps
+from tasks.bench.tables import with_tables
 from tests.helpers.commandline import command
 
 NETWORK = Network(latency=5e-6, bandwidth=10e9)
@@ -93,7 +94,7 @@ def test_the_page_has_the_tables_of_the_stored_measurements():
     page = scaling_tables.PAGE.read_text(encoding="utf-8")
     for name, table in scaling_tables.tables(STORED).items():
         assert f"<!-- table {name} -->\n{table}\n<!-- end of table -->" in page, name
-    assert scaling_tables.with_tables(page, STORED) == page
+    assert with_tables(page, scaling_tables.tables(STORED)) == page
     assert [row["name"] for row in STORED["rows"]] == list(scaling.EXPERIMENTS)
 
 
