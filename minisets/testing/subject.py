@@ -107,7 +107,7 @@ class Subject:
         named = self.parameters() | self.leaves
         parameters = {name: np.asarray(found.get(x, np.zeros(x.shape, x.dtype))) for name, x in named.items()}
         unreached = {name for name, x in self.parameters().items() if x not in found}
-        unreached |= getattr(self.function, "unreached", set())
+        unreached |= getattr(self.function, "unreached", set()) & set(self.parameters())  # it has buffers as well
         gX = found.get(leaf, np.zeros_like(X))
         return Gradients(self._checked(y, X, mask), gX, parameters, frozenset(unreached))
 

@@ -16,7 +16,14 @@ from tasks.harness import machine
 from tests.helpers import requirements
 
 if not requirements.gpu():  # which installs the emulation, before anything imports CuPy
-    collect_ignore = ["test_counts.py", "test_emulation.py", "test_execution.py", "test_mutants.py", "test_selftest.py"]
+    collect_ignore = [
+        "test_counts.py",
+        "test_emulation.py",
+        "test_execution.py",
+        "test_mutants.py",
+        "test_selftest.py",
+        "test_tables.py",
+    ]
     if importlib.util.find_spec("cupy") is None or importlib.util.find_spec("nvidia.cuda_nvrtc") is None:
         collect_ignore.append("test_compile.py")
 
