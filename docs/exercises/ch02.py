@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 class Value:
-    """The class of ten lines."""
+    """The first class of the chapter."""
 
     def __init__(self, data: float, inputs: Any = ()) -> None:
         self.data, self.inputs, self.grad = data, inputs, 0.0
@@ -43,7 +43,7 @@ class Value:
 
 
 def paths(k: int) -> int:
-    """The number of calls of backward, in the version of ten lines, if y = y + y is computed k times."""
+    """The number of calls of backward, in the first version, if y = y + y is computed k times."""
     raise NotImplementedError
 
 
@@ -70,7 +70,7 @@ def victim(a: Any, b: Any) -> Any:
 
 
 def swish(x: Array) -> tuple[Array, Callable[[Array], Array]]:
-    """y = x σ(x), and its vjp; finite for large x of either sign."""
+    """y = x σ(x), and its vjp; finite for large x of either sign, without warnings of NumPy."""
     raise NotImplementedError
 
 

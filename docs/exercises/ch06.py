@@ -57,6 +57,6 @@ def repaired(net: Careless, X, mask=None):
 def shared_summary(isab: ISAB, X: Array, Y: Array):
     """The elements of X (B, n, d) attend to a summary of Y (B, l, d): the ISAB's two MABs, with H made from Y.
 
-    With Y = X it is isab(X).
+    With Y = X it is isab(X).  Call the MABs, not their forward, which takes Tensors only.
     """
     raise NotImplementedError

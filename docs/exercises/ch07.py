@@ -20,7 +20,10 @@ def is_equivariant(f: Callable[[Array], Array], X: Array) -> bool:
 
 
 def made_invariant(f: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """From any function of X (n, d), n ≤ 6, an invariant one, which is f itself if f is invariant already."""
+    """From any function of X (n, d), n ≤ 6, an invariant one, which is f itself if f is invariant already.
+
+    Elements may be equal in some of their features.
+    """
     raise NotImplementedError
 
 

@@ -41,7 +41,7 @@ def failures(f: Any, kind: str, **settings: Any) -> list[str]:
     """The names of the checks that f fails: [] or ["padding", "duplicates"], for example.
 
     check_set_function returns a list of results, or raises SetFunctionError, which has one as well; a result has
-    check, a name, and error, which is None if it passed.
+    check, a name, and error, which is None if it passed; the exception has the list as its attribute results.
     """
     raise NotImplementedError
 
@@ -59,6 +59,6 @@ def reference(net: Dotprod, X: Array) -> Array:
 def check_doubling(f: Callable[[Array], Array]) -> None:
     """Raise AssertionError unless f(X ∪ X) = f(X), up to 1e-6, for sets X (B, n, 2) drawn by Hypothesis.
 
-    minisets.testing.sets is the strategy; X ∪ X has every element twice.
+    minisets.testing.sets is the strategy; X ∪ X has every element twice.  f may return a Tensor.
     """
     raise NotImplementedError

@@ -25,6 +25,7 @@ def test_is_equivariant():
     assert not ch07.is_equivariant(lambda X: np.sort(X, axis=0), X)
     assert not ch07.is_equivariant(lambda X: X * [[1], [1], [1], [2]], X)  # three of four places are alike
     assert not ch07.is_equivariant(lambda X: np.roll(X, 1, axis=0), X)
+    assert not ch07.is_equivariant(lambda X: X * [[1], [2], [2], [1]], X)  # to reverse the order is not enough
 
 
 def test_made_invariant():
@@ -32,6 +33,9 @@ def test_made_invariant():
     f = ch07.made_invariant(lambda X: np.tanh(X[0] - 2 * X[1] * X[2]))
     for _ in range(5):
         np.testing.assert_allclose(f(X[rng.permutation(4)]), f(X), rtol=1e-10)
+    tied = np.column_stack([np.ones(4), X[:, 1]])  # a sort by the first feature would leave these as they are
+    for _ in range(5):
+        np.testing.assert_allclose(f(tied[rng.permutation(4)]), f(tied), rtol=1e-10)
     assert not np.allclose(f(X), f(X + 0.3))
     np.testing.assert_allclose(ch07.made_invariant(lambda X: X.max(axis=0))(X), X.max(axis=0), rtol=1e-12)
 

@@ -14,7 +14,7 @@ Array = np.ndarray
 
 
 class Value:
-    """The class of ten lines, completed: each operator knows its own slope."""
+    """The first class, completed: each operator knows its own slope."""
 
     def __init__(self, data: float, inputs: Any = ()) -> None:
         self.data, self.inputs, self.grad = data, inputs, 0.0

@@ -68,8 +68,8 @@ def _unmodified(*layers: Any) -> bool:
 
 
 def _is_supported(X: Tensor) -> bool:
-    x = X.data
-    return x.size > 0 and x.dtype.name in DTYPES and (type(x) is np.ndarray or on_gpu(x))
+    x = X.data if isinstance(X, Tensor) else None  # an array that was passed to forward: the plain form takes it
+    return x is not None and x.size > 0 and x.dtype.name in DTYPES and (type(x) is np.ndarray or on_gpu(x))
 
 
 @form_of(MAB, "forward", serves=serves_mab)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import autograd
 from autograd import Tensor, relu
 from autograd.forms import plain_forms
-from minisets import MAB, Multihead
+from minisets import MAB, SAB, Multihead
 from minisets.fast import blocks
 from minisets.nn import Linear
 from tests.helpers.forms import dtypes, few, gradients, numbers, same_in_both_forms, sizes, tiny_pieces
@@ -66,6 +66,12 @@ def test_a_set_that_attends_to_itself_is_projected_at_once():
                 found.append(gradients(lambda X, block=block: block(X, X), [X]) + [p.grad for p in block.parameters()])
         for a, b in zip(*found, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+def test_an_array_that_forward_is_given_is_left_to_the_plain_form():
+    rng = np.random.default_rng(0)
+    X, block = rng.normal(size=(2, 3, 4)).astype("float32"), SAB(4, 8, 2, rng=rng)
+    np.testing.assert_allclose(block.forward(X).data, block(X).data, rtol=1e-5, atol=1e-5)
 
 
 def test_a_patched_or_subclassed_block_is_left_to_the_plain_form():
